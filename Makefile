@@ -1,0 +1,36 @@
+# The front door. A fresh machine needs Python (3.11 or newer) and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: demo test check format bench clean
+
+demo: $(READY)   ## statistics and the figure of new words, on text every Python carries
+	$(BIN)/wordmint corpus stats demo
+	$(BIN)/wordmint corpus plot demo --out demo-out/new-words.svg
+
+test: $(READY)   ## every test
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## lint, format, types, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -n 0 tests/test_layers.py
+
+format: $(READY) ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## measure; each prints a table and one JSON line
+	$(BIN)/python benchmarks/prepare.py
+
+# PyTorch's CPU build suffices: where pip can find one (a wheel on disk, or its own index), the pin takes it.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:           ## remove what the targets above made
+	rm -rf $(VENV) demo-out .pytest_cache .ruff_cache .hypothesis
