@@ -1,0 +1,3 @@
+from wordmint.cli import main
+
+main()

@@ -1,0 +1,46 @@
+"""The command line: `wordmint …`. Mistakes end in one sentence and exit code 2, Ctrl-C in 130."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError
+from rich.console import Console
+
+from wordmint import __version__
+from wordmint.commands import corpus
+from wordmint.errors import UserError
+
+USER_MISTAKE = 2
+INTERRUPTED = 130
+
+app = App(
+    name="wordmint",
+    help="Language models that coin words character by character and reuse the ones they have seen.",
+    version=__version__,
+    console=Console(highlight=False),
+)
+app.command(corpus.app)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    try:
+        app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except (UserError, CycloptsError) as error:
+        sys.exit(_explain(error))
+    except KeyboardInterrupt:
+        print("\nwordmint: interrupted; nothing half-written was kept", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # the reader, `| head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def _explain(error: Exception) -> int:
+    sentence = " ".join(str(error).split())
+    print(f"wordmint: {sentence}", file=sys.stderr)
+    return USER_MISTAKE

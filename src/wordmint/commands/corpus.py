@@ -1,0 +1,127 @@
+"""`wordmint corpus`: fetch corpora, look at their statistics, draw their new words."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from wordmint.text.words import Segmentation
+
+if TYPE_CHECKING:
+    from wordmint.corpora.corpus import Corpus
+
+app = App(name="corpus", help="Fetch corpora, look at their statistics, draw their new words.")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TextOptions:
+    """How files become text."""
+
+    data: Path | None = None
+    "Folder with the files of a named corpus."
+    encoding: str = "utf-8"
+    "Encoding of the files."
+    errors: Literal["strict", "replace"] = "strict"
+    "What to do with bytes that are not in that encoding: stop, or read them as the dummy character."
+    segmentation: Segmentation = Segmentation.WHITESPACE
+    "How text falls into words."
+
+
+@app.command
+def stats(
+    *corpora: str,
+    options: TextOptions = TextOptions(),
+    json: bool = False,
+) -> None:
+    """Character and word types, words out of vocabulary, tokens, characters; growth and burstiness of the vocabulary.
+
+    Parameters
+    ----------
+    corpora
+        demo, ptb, wikitext-2, mwc, mwc-LANG, mwc-large, or a folder with train, valid and test files or folders.
+        Several give one table with a row each. Without any: demo.
+    json
+        Print JSON instead of a table.
+    """
+    from wordmint.corpora import tables
+    from wordmint.corpora.statistics import corpus_statistics
+
+    statistics = [corpus_statistics(corpus) for corpus in _prepared(corpora, options)]
+    if json:
+        print(tables.as_json(statistics))
+    else:
+        tables.show(statistics)
+
+
+@app.command
+def plot(
+    *corpora: str,
+    options: TextOptions = TextOptions(),
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("new-words.svg"),
+) -> None:
+    """Draw how often the words of valid and test occur that train lacks: a panel a corpus.
+
+    Parameters
+    ----------
+    corpora
+        As for `wordmint corpus stats`.
+    out
+        The picture; its suffix decides: .svg, .pdf or .png.
+    """
+    from wordmint.corpora.figure import draw_new_words
+
+    prepared = _prepared(corpora, options)
+    draw_new_words(prepared, out)
+    print(f"wrote {out}", file=sys.stderr)
+
+
+@app.command
+def fetch(
+    corpus: str,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+) -> None:
+    """Download a corpus from its public home, checked and resumable, and say under which terms it may be used.
+
+    Parameters
+    ----------
+    corpus
+        ptb, wikitext-2 or mwc.
+    out
+        Folder to put it in. Without it, where the other commands look.
+    """
+    from wordmint.corpora.download import fetch_corpus
+    from wordmint.home import downloads
+
+    fetch_corpus(corpus, out or downloads(corpus))
+
+
+def _prepared(names: tuple[str, ...], options: TextOptions) -> list[Corpus]:
+    from wordmint.corpora.catalogue import find_sources
+    from wordmint.corpora.prepare import prepare
+    from wordmint.progress import reading_progress
+    from wordmint.text.documents import Encoding
+
+    encoding = Encoding(options.encoding, options.errors)
+    sources = [source for name in names or ("demo",) for source in find_sources(name, options.data, encoding)]
+    corpora = []
+    for source in sources:
+        with reading_progress(source.name) as report:
+            corpora.append(prepare(source, encoding, options.segmentation, report))
+        _warn(corpora[-1])
+    return corpora
+
+
+def _warn(corpus: Corpus) -> None:
+    from wordmint.corpora.source import SPLITS
+
+    missing = [split for split in SPLITS if split not in corpus.splits]
+    if missing:
+        print(f"wordmint: warning: {corpus.name} has no {' and no '.join(missing)} split", file=sys.stderr)
+    for one, other in corpus.shared_documents:
+        print(f"wordmint: warning: {corpus.name}: {one} and {other} are the same text", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Corpora: where text comes from, prepared once, and what its statistics say."""

@@ -1,0 +1,110 @@
+"""The paper's figure of new words: how often the words of dev and test occur that train lacks (figure 3, appendix)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wordmint.corpora.corpus import Corpus
+from wordmint.corpora.statistics import num_train_types
+from wordmint.corpora.vocabulary import count_words
+from wordmint.errors import UserError
+from wordmint.shapes import Array, Int
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUFFIXES = (".svg", ".pdf", ".png")
+PAGE_WIDTH, PANEL_HEIGHT = 7.0, 2.5  # inches: within the text width of A4 and letter paper
+BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito: told apart by everybody
+STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "wordmint",  # the same figure is the same file
+    "svg.fonttype": "none",
+}
+
+
+def new_word_frequencies(corpus: Corpus) -> Int[Array, " new_types"]:
+    """How often each type that train lacks occurs in valid and test together."""
+    if "train" not in corpus.splits or len(corpus.splits) < 2:
+        raise UserError(f"{corpus.name}: new words are told by a train split and a valid or test split; one is missing")
+    held_out = [split.words for name, split in corpus.splits.items() if name != "train"]
+    counts = np.sum([count_words(words, corpus.num_types) for words in held_out], axis=0)
+    return counts[num_train_types(corpus) :]
+
+
+def draw_new_words(corpora: list[Corpus], path: Path) -> None:
+    """Write the figure, a panel a corpus, fit to a page."""
+    if path.suffix not in SUFFIXES:
+        raise UserError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
+    frequencies = [(corpus.name, new_word_frequencies(corpus)) for corpus in corpora]
+    try:
+        import matplotlib
+    except ImportError:
+        raise UserError("drawing needs matplotlib: `pip install 'wordmint[figures]'`") from None
+    matplotlib.use("Agg")
+    with matplotlib.rc_context(STYLE):
+        _draw(frequencies, path)
+
+
+def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -> None:
+    from matplotlib import pyplot
+
+    columns = min(len(frequencies), 3)
+    rows = -(-len(frequencies) // columns)
+    width = PAGE_WIDTH if columns > 1 else PAGE_WIDTH * 0.65
+    height = PANEL_HEIGHT * rows + 0.4 if columns > 1 else PAGE_WIDTH * 0.45
+    figure, panels = pyplot.subplots(
+        rows, columns, figsize=(width, height), squeeze=False, sharex=True, sharey=True, layout="constrained"
+    )
+    for (name, counts), panel in zip(frequencies, panels.flat, strict=False):
+        _panel(panel, name, counts)
+    for panel in list(panels.flat)[len(frequencies) :]:
+        panel.set_visible(False)
+    figure.supxlabel("occurrences in valid + test", fontsize="medium")
+    figure.supylabel("word types", fontsize="medium")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        pyplot.close(figure)
+
+
+def _panel(panel: Axes, name: str, counts: Int[Array, " new_types"]) -> None:
+    panel.set_title(f"{name}: {len(counts):,} words not in train", fontsize="medium", loc="left")
+    panel.set(xscale="log", yscale="log")
+    panel.grid(True, which="major", color="0.9", linewidth=0.6)
+    panel.set_axisbelow(True)
+    if not len(counts):
+        panel.text(0.5, 0.5, "every word is in train", transform=panel.transAxes, ha="center")
+        return
+    occurrences, types = np.unique(counts, return_counts=True)
+    panel.scatter(occurrences, types, s=14, color=BLUE, linewidths=0)
+    if slope := _power_law(counts):
+        reach = np.array([1, counts.max()])
+        panel.plot(
+            reach, types[0] * reach**-slope, color=ORANGE, linewidth=1.2, linestyle="--", scalex=False, scaley=False
+        )
+        panel.text(0.97, 0.92, f"∝ occurrences$^{{-{slope:.2f}}}$", transform=panel.transAxes, ha="right", color=ORANGE)
+
+
+def _power_law(counts: Int[Array, " new_types"]) -> float | None:
+    """The exponent of greatest likelihood of a discrete power law from 1 on, by bisection of its score."""
+    mean_log = float(np.log(counts).mean())
+    if mean_log == 0:
+        return None
+    support = np.arange(1, 1_000_001, dtype=np.float64)
+    logs = np.log(support)
+    low, high = 1.01, 12.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        weights = support**-middle
+        expected = float(weights @ logs / weights.sum())
+        low, high = (middle, high) if expected > mean_log else (low, middle)
+    return (low + high) / 2

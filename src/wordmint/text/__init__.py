@@ -1,0 +1,1 @@
+"""Text without models: documents, words, the alphabet, streams and windows."""
