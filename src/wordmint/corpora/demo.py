@@ -13,7 +13,6 @@ import platform
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from wordmint.corpora.source import SPLITS, Source
@@ -38,7 +37,7 @@ def demo() -> Source:
 class _DemoDocuments:
     split: str
 
-    @cached_property
+    @property
     def files(self) -> tuple[tuple[str, Path], ...]:
         library = Path(sysconfig.get_path("stdlib"))
         modules = [(path.relative_to(library).as_posix(), path) for path in sorted(library.rglob("*.py"))]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".pdf", ".png")
 PAGE_WIDTH, PANEL_HEIGHT = 7.0, 2.5  # inches: within the text width of A4 and letter paper
 BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito: told apart by everybody
-STYLE: dict[str, Any] = {
+LEAST_SHOWN = 0.6  # word types: where the fit expects fewer than one, it says nothing
+STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -63,8 +64,9 @@ def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -
     )
     for (name, counts), panel in zip(frequencies, panels.flat, strict=False):
         _panel(panel, name, counts)
-    for panel in list(panels.flat)[len(frequencies) :]:
-        panel.set_visible(False)
+    for empty in range(len(frequencies), rows * columns):
+        panels.flat[empty].set_visible(False)
+        panels.flat[empty - columns].tick_params(labelbottom=True)  # nothing below it bears them
     figure.supxlabel("occurrences in valid + test", fontsize="medium")
     figure.supylabel("word types", fontsize="medium")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,7 @@ def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -
 
 def _panel(panel: Axes, name: str, counts: Int[Array, " new_types"]) -> None:
     panel.set_title(f"{name}: {len(counts):,} words not in train", fontsize="medium", loc="left")
-    panel.set(xscale="log", yscale="log")
+    panel.set(xscale="log", yscale="log", ylim=(LEAST_SHOWN, None))
     panel.grid(True, which="major", color="0.9", linewidth=0.6)
     panel.set_axisbelow(True)
     if not len(counts):
@@ -88,9 +90,7 @@ def _panel(panel: Axes, name: str, counts: Int[Array, " new_types"]) -> None:
     panel.scatter(occurrences, types, s=14, color=BLUE, linewidths=0)
     if slope := _power_law(counts):
         reach = np.array([1, counts.max()])
-        panel.plot(
-            reach, types[0] * reach**-slope, color=ORANGE, linewidth=1.2, linestyle="--", scalex=False, scaley=False
-        )
+        panel.plot(reach, types[0] * reach**-slope, color=ORANGE, linewidth=1.2, linestyle="--")
         panel.text(0.97, 0.92, f"∝ occurrences$^{{-{slope:.2f}}}$", transform=panel.transAxes, ha="right", color=ORANGE)
 
 

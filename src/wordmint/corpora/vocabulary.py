@@ -92,7 +92,7 @@ class Vocabulary:
                 for index in damaged:
                     new_ids[first + index] = id_of_damaged[ids[starts[index] : starts[index + 1]].tobytes()]
                 lengths = np.diff(starts)
-                file.write(ids[np.repeat(keep, lengths)])
+                file.write(ids[np.repeat(keep, lengths)].tobytes())
                 ends.append(ends[-1][-1] + np.cumsum(lengths[keep]))
                 num_kept += int(keep.sum())
         (folder / "spelling_starts.i64").write_bytes(np.concatenate(ends).tobytes())

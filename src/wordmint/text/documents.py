@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import BinaryIO, Literal
 
 from wordmint.errors import UserError
 
@@ -129,7 +129,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _open_binary(path: Path) -> IO[bytes]:
+def _open_binary(path: Path) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
     if str(path) == "-":
         return sys.stdin.buffer
     match path.suffix:
