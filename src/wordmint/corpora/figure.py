@@ -64,6 +64,7 @@ def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -
     )
     for (name, counts), panel in zip(frequencies, panels.flat, strict=False):
         _panel(panel, name, counts)
+    panels.flat[0].set_ylim(bottom=LEAST_SHOWN)
     for empty in range(len(frequencies), rows * columns):
         panels.flat[empty].set_visible(False)
         panels.flat[empty - columns].tick_params(labelbottom=True)  # nothing below it bears them
@@ -80,7 +81,7 @@ def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -
 
 def _panel(panel: Axes, name: str, counts: Int[Array, " new_types"]) -> None:
     panel.set_title(f"{name}: {len(counts):,} words not in train", fontsize="medium", loc="left")
-    panel.set(xscale="log", yscale="log", ylim=(LEAST_SHOWN, None))
+    panel.set(xscale="log", yscale="log")
     panel.grid(True, which="major", color="0.9", linewidth=0.6)
     panel.set_axisbelow(True)
     if not len(counts):

@@ -1,0 +1,31 @@
+"""What all tests share: shape checks while they run, a home of their own, and the real text at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+install_import_hook("wordmint", "beartype.beartype")
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def wordmint_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing a test prepares or downloads outlives it."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("WORDMINT_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def shared_data(request: pytest.FixtureRequest) -> Path:
+    """The real text beside the project; a test marked `needs_data("ptb")` is skipped, and says why, without it."""
+    marker = request.node.get_closest_marker("needs_data")
+    assert marker is not None
+    folder = SHARED_DATA / marker.args[0]
+    if not folder.is_dir():
+        pytest.skip(f"the real text {folder} is not at hand")
+    return folder
