@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import NoReturn
@@ -21,12 +22,15 @@ app = App(
     help="Language models that coin words character by character and reuse the ones they have seen.",
     version=__version__,
     console=Console(highlight=False),
+    suppress_keyboard_interrupt=False,  # main says what became of the work
 )
 app.command(corpus.app)
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # an old terminal's encoding must not cost a user the table
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -36,8 +40,17 @@ def main() -> NoReturn:
         print("\nwordmint: interrupted; nothing half-written was kept", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader, `| head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
+    except OSError as error:  # a full disk behind `> FILE`, a folder that may not be listed
+        if error.filename is None:
+            _give_up_output()
+        sys.exit(_explain(UserError(f"{error.filename or 'the output'}: {error.strerror or error}")))
     sys.exit(0)
+
+
+def _give_up_output() -> None:
+    """What is still buffered goes nowhere, or Python would try, and fail, to write it once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Exception) -> int:

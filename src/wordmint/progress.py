@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -20,7 +20,8 @@ def reading_progress(name: str) -> Iterator[Callable[[str, int], None]]:
 
 
 def _live(console: Console, name: str) -> Iterator[Callable[[str, int], None]]:
-    columns = (TextColumn("{task.description}"), TextColumn("{task.completed:,} characters"), TimeElapsedColumn())
+    what = TextColumn("{task.description}", markup=False)
+    columns = (what, TextColumn("{task.completed:,} characters"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"preparing {name}", total=None)
         yield lambda what, done: bar.update(task, description=f"preparing {name}: {what}", advance=done)
@@ -33,7 +34,45 @@ def _plain(console: Console, name: str) -> Iterator[Callable[[str, int], None]]:
         nonlocal num_done, next_line
         num_done += done
         if time.monotonic() >= next_line:
-            console.print(f"preparing {name}: {what}, {num_done:,} characters so far", highlight=False)
+            line = f"preparing {name}: {what}, {num_done:,} characters so far"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
             next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+
+    yield report
+
+
+@contextmanager
+def fetching_progress(name: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Yields a function that takes what is being fetched, how many of its bytes are there, and how many it has."""
+    console = Console(stderr=True)
+    yield from _live_bytes(console, name) if console.is_terminal else _plain_bytes(console, name)
+
+
+def _live_bytes(console: Console, name: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+
+        def report(what: str, num_done: int, num_bytes: int | None) -> None:
+            description = f"fetching {name}: {what}"
+            shown = bar.tasks[0] if bar.tasks else None
+            if shown and shown.description != description:
+                bar.remove_task(shown.id)
+                shown = None
+            task = shown.id if shown else bar.add_task(description, total=num_bytes)
+            bar.update(task, completed=num_done, total=num_bytes)
+
+        yield report
+
+
+def _plain_bytes(console: Console, name: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    said, next_line = "", time.monotonic()
+
+    def report(what: str, num_done: int, num_bytes: int | None) -> None:
+        nonlocal said, next_line
+        if what != said or time.monotonic() >= next_line:
+            whole = f" of {num_bytes / 1e6:.1f}" if num_bytes else ""
+            size = f", {num_done / 1e6:.1f}{whole} MB" if num_done else ""
+            console.print(f"fetching {name}: {what}{size}", highlight=False, markup=False, soft_wrap=True)
+            said, next_line = what, time.monotonic() + SECONDS_BETWEEN_LINES
 
     yield report

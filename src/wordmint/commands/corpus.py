@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from wordmint.errors import UserError
 from wordmint.text.words import Segmentation
 
 if TYPE_CHECKING:
     from wordmint.corpora.corpus import Corpus
 
 app = App(name="corpus", help="Fetch corpora, look at their statistics, draw their new words.")
+
+NameOrPath = Annotated[str, Parameter(allow_leading_hyphen=True)]  # or "-" would be taken for an option
 
 
 @Parameter(name="*")
@@ -34,7 +40,7 @@ class TextOptions:
 
 @app.command
 def stats(
-    *corpora: str,
+    *corpora: NameOrPath,
     options: TextOptions = TextOptions(),
     json: bool = False,
 ) -> None:
@@ -43,8 +49,9 @@ def stats(
     Parameters
     ----------
     corpora
-        demo, ptb, wikitext-2, mwc, mwc-LANG, mwc-large, or a folder with train, valid and test files or folders.
-        Several give one table with a row each. Without any: demo.
+        demo, ptb, wikitext-2, mwc, mwc-LANG, mwc-large, or a folder with train, valid and test files or folders;
+        a single file, or - for standard input, counts as train. Several give one table with a row each. Without any:
+        demo.
     json
         Print JSON instead of a table.
     """
@@ -60,7 +67,7 @@ def stats(
 
 @app.command
 def plot(
-    *corpora: str,
+    *corpora: NameOrPath,
     options: TextOptions = TextOptions(),
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("new-words.svg"),
 ) -> None:
@@ -108,13 +115,28 @@ def _prepared(names: tuple[str, ...], options: TextOptions) -> list[Corpus]:
     from wordmint.text.documents import Encoding
 
     encoding = Encoding(options.encoding, options.errors)
-    sources = [source for name in names or ("demo",) for source in find_sources(name, options.data, encoding)]
-    corpora = []
-    for source in sources:
-        with reading_progress(source.name) as report:
-            corpora.append(prepare(source, encoding, options.segmentation, report))
-        _warn(corpora[-1])
+    with ExitStack() as until_prepared:
+        kept = [_kept(name, until_prepared) for name in names or ("demo",)]
+        sources = [source for name in kept for source in find_sources(name, options.data, encoding)]
+        corpora = []
+        for source in sources:
+            with reading_progress(source.name) as report:
+                corpora.append(prepare(source, encoding, options.segmentation, report))
+            _warn(corpora[-1])
     return corpora
+
+
+def _kept(name: str, until_prepared: ExitStack) -> str:
+    """Standard input and pipes are put into a file first, as preparing reads its source twice."""
+    if name.startswith("-") and name != "-":
+        raise UserError(f"unknown option {name}; --help shows those there are")
+    if name != "-" and not Path(name).is_fifo():
+        return name
+    folder = until_prepared.enter_context(TemporaryDirectory(prefix="wordmint-"))
+    path = Path(folder, "stdin" if name == "-" else Path(name).name)
+    with path.open("wb") as file, nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as pipe:
+        shutil.copyfileobj(pipe, file)
+    return str(path)
 
 
 def _warn(corpus: Corpus) -> None:

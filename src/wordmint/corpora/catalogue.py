@@ -21,16 +21,17 @@ NAMES = ("demo", "ptb", "wikitext-2", *MWC_NAMES, *MWC_LARGE_NAMES)
 
 def find_sources(name_or_path: str, data: Path | None, encoding: Encoding) -> list[Source]:
     """The sources a name or a path stands for: several for `mwc` and for a folder of corpora."""
-    match name_or_path.removesuffix("-large").split("-"):
-        case ["demo"]:
+    match name_or_path:
+        case "demo":
             return [demo()]
-        case ["ptb"]:
+        case "ptb":
             return [ptb(_folder("ptb", data), encoding)]
-        case ["wikitext", "2"] | ["wikitext2"]:
+        case "wikitext-2" | "wikitext2":
             return [wikitext2(_folder("wikitext-2", data), encoding)]
-        case ["mwc", *language] if not language or language[0] in LANGUAGES:
-            large = name_or_path.endswith("-large")
-            return mwc(_folder("mwc", data), encoding, tuple(language) or LANGUAGES, large)
+    if name_or_path in (*MWC_NAMES, *MWC_LARGE_NAMES):
+        large = name_or_path in MWC_LARGE_NAMES
+        language = name_or_path.removesuffix("-large").removeprefix("mwc").removeprefix("-")
+        return mwc(_folder("mwc", data), encoding, (language,) if language else LANGUAGES, large)
     return _sources_at(Path(name_or_path), encoding)
 
 

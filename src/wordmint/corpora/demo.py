@@ -13,6 +13,7 @@ import platform
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from wordmint.corpora.source import SPLITS, Source
@@ -39,10 +40,8 @@ class _DemoDocuments:
 
     @property
     def files(self) -> tuple[tuple[str, Path], ...]:
-        library = Path(sysconfig.get_path("stdlib"))
-        modules = [(path.relative_to(library).as_posix(), path) for path in sorted(library.rglob("*.py"))]
-        modules = [(name, path) for name, path in modules if not _left_out(name) and _split_of(name) == self.split]
-        return (*modules, (TOPICS, library / TOPICS))
+        modules = [(name, path) for name, path in _modules() if _split_of(name) == self.split]
+        return (*modules, (TOPICS, _library() / TOPICS))
 
     def __iter__(self) -> Iterator[Document]:
         for name, path in self.files:
@@ -50,6 +49,17 @@ class _DemoDocuments:
                 yield from (d for d in _topics(path) if _split_of(d.name) == self.split)
             elif text := _docstrings(path):
                 yield Document(name, (text,))
+
+
+def _library() -> Path:
+    return Path(sysconfig.get_path("stdlib"))
+
+
+@cache
+def _modules() -> tuple[tuple[str, Path], ...]:
+    """The library's modules by name; listed once, as there are thousands of files to pass over."""
+    modules = ((path.relative_to(_library()).as_posix(), path) for path in sorted(_library().rglob("*.py")))
+    return tuple((name, path) for name, path in modules if not _left_out(name))
 
 
 def _left_out(name: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,17 +72,26 @@ def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -
         panels.flat[empty - columns].tick_params(labelbottom=True)  # nothing below it bears them
     figure.supxlabel("occurrences in valid + test", fontsize="medium")
     figure.supylabel("word types", fontsize="medium")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    picture = BytesIO()
+    figure.savefig(picture, format=path.suffix[1:], dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)
+    _write_whole(path, picture.getvalue())
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
     try:
-        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
-    finally:
-        pyplot.close(figure)
 
 
 def _panel(panel: Axes, name: str, counts: Int[Array, " new_types"]) -> None:
-    panel.set_title(f"{name}: {len(counts):,} words not in train", fontsize="medium", loc="left")
+    panel.set_title(f"{name}: {len(counts):,} words not in train", fontsize="medium", loc="left", parse_math=False)
     panel.set(xscale="log", yscale="log")
     panel.grid(True, which="major", color="0.9", linewidth=0.6)
     panel.set_axisbelow(True)
@@ -103,7 +114,7 @@ def _power_law(counts: Int[Array, " new_types"]) -> float | None:
     support = np.arange(1, 1_000_001, dtype=np.float64)
     logs = np.log(support)
     low, high = 1.01, 12.0
-    for _ in range(50):
+    for _ in range(24):  # to a millionth
         middle = (low + high) / 2
         weights = support**-middle
         expected = float(weights @ logs / weights.sum())

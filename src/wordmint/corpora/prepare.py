@@ -75,6 +75,7 @@ def _make(folder: Path, source: Source, segmentation: Segmentation, fingerprint:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder.parent)
+        shutil.rmtree(partial, ignore_errors=True)  # of an earlier process that had our number, as in containers
         partial.mkdir()
         _write(partial, source, segmentation, fingerprint, report)
         _move_into_place(partial, folder)
@@ -127,12 +128,13 @@ def _write(folder: Path, source: Source, segmentation: Segmentation, fingerprint
         if starts[-1] == 0:
             raise UserError(f"{source.name}: the {split} split holds no words; give it some text")
         (folder / f"{split}.document_starts.i64").write_bytes(starts)
-        (folder / f"{split}.documents.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
+        # in ASCII, as a file's name may hold bytes that are no UTF-8
+        (folder / f"{split}.documents.json").write_text(json.dumps(names), "ascii")
     report("spelling words", 0)
     meta = vocabulary.finish(folder, tuple(source.splits), source.min_character_count)
     meta |= {"format": FORMAT_VERSION, "name": source.name, "fingerprint": fingerprint, "shared_documents": shared}
     meta["bytes"] = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    (folder / META).write_text(json.dumps(meta, ensure_ascii=False), "utf-8")
+    (folder / META).write_text(json.dumps(meta), "ascii")
 
 
 def _write_words(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from wordmint.text.documents import Document
 
@@ -13,6 +13,7 @@ SPLITS = ("train", "valid", "test")
 RARE_BELOW = 25  # the paper's threshold for characters
 
 
+@runtime_checkable
 class DocumentSet(Protocol):
     """Documents that can be read again and again, and the files they come from."""
 
@@ -30,3 +31,6 @@ class Source:
     min_character_count: int = RARE_BELOW
     respell: Mapping[str, str] = field(default_factory=dict)  # words to be written in another way
     settings: Mapping[str, str] = field(default_factory=dict)  # what else decides how its files become text
+
+    def __post_init__(self) -> None:
+        assert list(self.splits) == [split for split in SPLITS if split in self.splits]  # types are numbered in it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,7 +154,7 @@ def _returns(words: Int[Array, " words"], num_types: int, distinct: int) -> tupl
     One pass with a window that ends where it has seen that many types; plain loops, as every word is entered and left
     once.
     """
-    text = array("i", np.ascontiguousarray(words).tobytes())
+    text = np.ascontiguousarray(words).data  # a mapped file stays one, and its elements come as Python's integers
     length = len(text)
     first, second, window = [length] * num_types, [2 * length] * num_types, [0] * num_types
     inside = [0] * num_types

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from wordmint.corpora.source import SPLITS
 from wordmint.corpora.statistics import CorpusStatistics, SplitStatistics
@@ -44,7 +45,7 @@ def show(statistics: list[CorpusStatistics]) -> None:
 
 
 def _one(statistics: CorpusStatistics) -> Table:
-    table = Table(title=statistics.name, title_style="bold", box=SIMPLE_HEAD, title_justify="left")
+    table = Table(title=Text(statistics.name, "bold"), box=SIMPLE_HEAD, title_justify="left")
     table.add_column("")
     for split in SPLITS:
         table.add_column(split.capitalize(), justify="right")
@@ -62,7 +63,7 @@ def _several(statistics: list[CorpusStatistics]) -> Table:
         starts_group = split == ("valid" if field == "oov_rate" else "train")
         table.add_column(f"{label if starts_group else ''}\n{split.capitalize()}", justify="right", no_wrap=True)
     for one in statistics:
-        table.add_row(one.name, *(_cell(one.splits[split], field) for _, field, split in columns))
+        table.add_row(Text(one.name), *(_cell(one.splits[split], field) for _, field, split in columns))
     return table
 
 
@@ -92,7 +93,7 @@ def _growth_of_several(statistics: list[CorpusStatistics]) -> Table:
     for one in statistics:
         bursts, exponent = one.burstiness, one.heaps.exponent
         table.add_row(
-            one.name,
+            Text(one.name),
             f"{exponent:.3f}" if exponent else "–",
             f"{bursts.returned:.1%}",
             f"{bursts.predicted:.2%}",

@@ -77,7 +77,7 @@ class Vocabulary:
         """Returns the new number of each type, or nothing if every type keeps its own."""
         new_ids = np.arange(len(self.types), dtype=np.int32)
         id_of_damaged: dict[bytes, int] = {}  # only types with a dummy can have become alike
-        num_kept = 0
+        num_kept, num_ids = 0, 0
         ends = [np.zeros(1, np.int64)]
         with (folder / "spellings.i32").open("wb") as file:
             for first, batch in self._batches():
@@ -93,7 +93,8 @@ class Vocabulary:
                     new_ids[first + index] = id_of_damaged[ids[starts[index] : starts[index + 1]].tobytes()]
                 lengths = np.diff(starts)
                 file.write(ids[np.repeat(keep, lengths)].tobytes())
-                ends.append(ends[-1][-1] + np.cumsum(lengths[keep]))
+                ends.append(num_ids + np.cumsum(lengths[keep]))
+                num_ids += int(lengths[keep].sum())
                 num_kept += int(keep.sum())
         (folder / "spelling_starts.i64").write_bytes(np.concatenate(ends).tobytes())
         return None if num_kept == len(self.types) else new_ids

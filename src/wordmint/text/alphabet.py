@@ -53,7 +53,7 @@ class Alphabet:
     @cached_property
     def code_point_of_id(self) -> Int[Array, " ids"]:
         """The code point of each id; the end of a word has none and reads as a space."""
-        return np.array([ord(DUMMY), ord(" "), *map(ord, self.characters)], dtype=np.uint32)
+        return np.array([ord(DUMMY), ord(" "), *map(ord, self.characters)], dtype=np.int32)
 
     def spell(self, words: Iterable[str]) -> list[Int[Array, " characters"]]:
         """The spelling of each word: the ids of its characters and the end of the word."""
@@ -67,4 +67,4 @@ class Alphabet:
 
 def code_points(text: str) -> Int[Array, " characters"]:
     """The code points of a text."""
-    return np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    return np.frombuffer(text.encode("utf-32-le"), dtype=np.int32)

@@ -87,12 +87,18 @@ def read_pieces(path: Path, encoding: Encoding = Encoding()) -> Iterator[str]:
     bytes_before, lines_before, at_start = 0, 0, True
     decoder = codecs.getincrementaldecoder(encoding.name)(encoding.errors)
     for chunk in _read_bytes(path):
-        pending = len(decoder.getstate()[0])
+        state = decoder.getstate()
         try:
             piece = decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
-            line = lines_before + _count_lines(error.object[: error.start], encoding.name) + 1
-            raise _not_readable(path, line, bytes_before - pending + error.start, encoding) from None
+            # what the decoder skipped is not in `error.object`; negative where the chunk before holds the beginning
+            num_good = len(chunk) - len(error.object) + error.start
+            line = lines_before + _count_lines(chunk[: max(num_good, 0)], encoding, state) + 1
+            raise _not_readable(path, line, bytes_before + num_good, encoding) from None
+        except UnicodeError as error:  # UTF-16 or UTF-32 without a byte order mark
+            raise UserError(
+                f"{_shown(path)}:1: not {encoding.name} at byte 0 ({error}); name the byte order too, as in utf-16-le"
+            ) from None
         if at_start and piece:
             piece, at_start = piece.removeprefix("\ufeff"), False
         bytes_before += len(chunk)
@@ -108,8 +114,10 @@ def _not_readable(path: Path, line: int, byte: int, encoding: Encoding) -> UserE
     )
 
 
-def _count_lines(part: bytes, encoding_name: str) -> int:
-    return part.decode(encoding_name, "replace").count("\n")
+def _count_lines(part: bytes, encoding: Encoding, state: tuple[bytes, int]) -> int:
+    decoder = codecs.getincrementaldecoder(encoding.name)()
+    decoder.setstate(state)
+    return decoder.decode(part).count("\n")
 
 
 def _read_bytes(path: Path) -> Iterator[bytes]:
@@ -129,7 +137,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _open_binary(path: Path) -> BinaryIO | gzip.GzipFile | lzma.LZMAFile:
+def _open_binary(path: Path) -> gzip.GzipFile | lzma.LZMAFile | BinaryIO:
     if str(path) == "-":
         return sys.stdin.buffer
     match path.suffix:
@@ -177,6 +185,8 @@ def _json_document(row: str, where: str) -> Document:
         raise UserError(
             f"{where}: not JSON at column {error.colno} ({error.msg}); one object a line is needed"
         ) from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{where}: not JSON that can be read (a number too long or brackets too deep)") from None
     text = fields.get("text") if isinstance(fields, dict) else None
     if not isinstance(text, str):
         raise UserError(f'{where}: no text; each line is an object like {{"name": "…", "text": "…"}}')

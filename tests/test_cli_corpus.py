@@ -1,0 +1,279 @@
+"""`wordmint corpus stats` as a user meets it: the real command in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.command import STATS, WORDMINT, assert_user_mistake, statistics, wordmint, write_corpus
+
+# Lines come 30 times, as characters with fewer than 25 occurrences would be dummies: here d, o and g alone are.
+CATS_AND_DOGS = {"train": "the cat sat\n" * 30, "valid": "the dog sat\n" * 5, "test": "a cat\n"}
+COUNTED_BY_HAND = {
+    "train": {"character_types": 8, "word_types": 4, "oov_rate": None, "tokens": 120, "characters": 360},
+    "valid": {"character_types": 8, "word_types": 4, "oov_rate": 5 / 20, "tokens": 20, "characters": 60},
+    "test": {"character_types": 5, "word_types": 3, "oov_rate": 1 / 3, "tokens": 3, "characters": 6},
+}
+
+
+@pytest.fixture(autouse=True)
+def buffered_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As users have it: a pipe or disk that fails is first noticed when the command ends."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+
+
+@pytest.fixture
+def pets(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path / "pets", **CATS_AND_DOGS)
+
+
+def rows(table: str) -> dict[str, list[str]]:
+    """The table's lines by their first two words, and the numbers after them."""
+    cells = [line.split("  ") for line in table.splitlines()]
+    stripped = [[cell.strip() for cell in line if cell.strip()] for line in cells]
+    return {line[0]: line[1:] for line in stripped if line}
+
+
+def loaded_modules(*arguments: str | Path) -> set[str]:
+    """The modules that Python imports for a command."""
+    command = [sys.executable, "-X", "importtime", "-m", "wordmint", *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line for line in result.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rsplit("|", 1)[-1].strip() for line in lines}
+
+
+class TestOutput:
+    def test_the_table(self, pets: Path) -> None:
+        result = wordmint("corpus", "stats", pets)
+        assert result.returncode == 0, result.stderr
+        table = rows(result.stdout)
+        assert table["Train"] == ["Valid", "Test"]
+        assert table["Character types"] == ["8", "8", "5"]
+        assert table["Word types"] == ["4", "4", "3"]
+        assert table["OOV rate"] == ["–", "25.00%", "33.33%"]
+        assert table["Tokens"] == ["120", "20", "3"]
+        assert table["Characters"] == ["360", "60", "6"]
+        assert "Growth" in table
+        assert "Burstiness" in table
+
+    def test_json(self, pets: Path) -> None:
+        found = statistics(pets)
+        assert found["name"] == "pets"
+        assert found["splits"] == COUNTED_BY_HAND
+
+    def test_several_corpora_get_a_row_each(self, pets: Path, tmp_path: Path) -> None:
+        birds = write_corpus(tmp_path / "birds", train="one bird sang\n" * 40, valid="one\n" * 40, test="one\n" * 40)
+        result = wordmint("corpus", "stats", pets, birds)
+        table = rows(result.stdout.split("Growth")[0])
+        assert " ".join(table["pets"]) == "8 8 5 4 4 3 25.00% 33.33% 120 20 3 360 60 6"
+        assert " ".join(table["birds"]) == "12 4 4 4 2 2 0.00% 0.00% 160 80 80 560 160 160"
+        assert [one["name"] for one in statistics(pets, birds)] == ["pets", "birds"]
+
+    def test_a_folder_of_corpora_gets_a_row_each(self, tmp_path: Path) -> None:
+        for language in ("cs", "fi"):
+            write_corpus(tmp_path / "wiki" / language, **CATS_AND_DOGS)
+        assert [one["name"] for one in statistics(tmp_path / "wiki")] == ["cs", "fi"]
+
+    def test_the_second_time_nothing_is_prepared(self, pets: Path) -> None:
+        first = wordmint("corpus", "stats", pets, "--json")
+        second = wordmint("corpus", "stats", pets, "--json")
+        assert "preparing pets" in first.stderr
+        assert second.stderr == ""
+        assert second.stdout == first.stdout
+
+    def test_an_encoding_without_the_tables_characters(self, pets: Path) -> None:
+        result = wordmint("corpus", "stats", pets, environment={"PYTHONIOENCODING": "ascii"})
+        assert result.returncode == 0, result.stderr
+        (oov_rate,) = (line for line in result.stdout.splitlines() if "OOV rate" in line)
+        assert oov_rate.replace("|", " ").split() == ["OOV", "rate", r"\u2013", "25.00%", "33.33%"]
+
+    @pytest.mark.parametrize("arguments", [(), ("--json",), ("--help",)])
+    def test_a_reader_that_is_gone(self, pets: Path, arguments: tuple[str, ...]) -> None:
+        wordmint("corpus", "stats", pets)  # prepared, so that no progress is shown
+        reader, writer = os.pipe()
+        os.close(reader)  # before the command starts, so that its first byte finds nobody
+        try:
+            result = subprocess.run([*STATS, str(pets), *arguments], stdout=writer, stderr=subprocess.PIPE)
+        finally:
+            os.close(writer)
+        assert result.stderr == b""
+        assert result.returncode in (0, 1)  # rich leaves with 1, and says nothing either
+
+    def test_head(self, pets: Path) -> None:
+        command = ["sh", "-c", '"$@" | head -1', "sh", *STATS, str(pets)]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.stdout.split() == ["pets"]
+        assert "Traceback" not in result.stderr
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here to stand for a full disk")
+    @pytest.mark.parametrize("arguments", [(), ("--json",)])
+    def test_a_full_disk_behind_the_output(self, pets: Path, arguments: tuple[str, ...]) -> None:
+        with Path("/dev/full").open("w") as full:
+            result = subprocess.run([*STATS, str(pets), *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert result.returncode == 2
+        assert result.stderr.splitlines()[1:] == ["wordmint: the output: No space left on device"]
+
+
+class TestHelp:
+    @pytest.mark.parametrize("arguments", [("--help",), ("corpus", "--help"), ("corpus", "stats", "--help"), ()])
+    def test_help(self, arguments: tuple[str, ...]) -> None:
+        result = wordmint(*arguments)
+        assert result.returncode == 0
+        assert result.stdout.startswith("Usage: wordmint")
+        assert result.stderr == ""
+
+    def test_help_names_the_options(self) -> None:
+        text = wordmint("corpus", "stats", "--help").stdout
+        for option in ("--data", "--encoding", "--errors", "--segmentation", "--json"):
+            assert option in text
+
+    def test_nothing_heavy_is_imported(self, pets: Path) -> None:
+        for arguments in (("--help",), ("corpus", "stats", pets)):
+            modules = loaded_modules(*arguments)
+            assert "cyclopts" in modules
+            assert modules.isdisjoint({"torch", "matplotlib", "scipy"})
+        assert "numpy" not in loaded_modules("--help")
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("corpus", "stats", "no-such-corpus"), ("no-such-corpus", "neither a corpus", "nor a file or folder")),
+            (("corpus", "stats", "demo", "--colour"), ("--colour",)),
+            (("corpus", "stats", "demo", "--data"), ("--data",)),
+            (("corpus", "stats", "demo", "--errors", "ignore"), ("ignore", "strict", "replace")),
+            (("corpus", "stats", "demo", "--encoding", "klingon"), ("klingon", "utf-8")),
+            (("corpus", "stats", "demo", "--segmentation", "bytes"), ("bytes", "whitespace")),
+            (("corpus", "stats", "ptb", "--data", "no/such/folder"), ("no/such/folder", "name a folder that exists")),
+            (("corpus", "stats", "ptb"), ("ptb", "wordmint corpus fetch ptb", "--data")),
+            (("corpus", "stats", "x" * 300), ("File name too long",)),
+            (("corpus", "melt"), ("melt", "stats")),
+            (("melt",), ("melt", "corpus")),
+        ],
+        ids=lambda value: " ".join(value)[:40],
+    )
+    def test_a_sentence(self, arguments: tuple[str, ...], said: tuple[str, ...]) -> None:
+        assert_user_mistake(wordmint(*arguments), *said)
+
+    def test_an_empty_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        assert_user_mistake(wordmint("corpus", "stats", tmp_path / "empty"), "empty: no train, valid or test")
+
+    def test_a_split_without_files(self, tmp_path: Path) -> None:
+        (tmp_path / "hollow" / "train").mkdir(parents=True)
+        assert_user_mistake(wordmint("corpus", "stats", tmp_path / "hollow"), "hollow/train: the folder holds no files")
+
+    def test_an_empty_file(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "blank", train="a b\n", valid="")
+        assert_user_mistake(wordmint("corpus", "stats", folder), "blank: the valid split holds no words")
+
+    def test_a_named_corpus_whose_files_are_not_there(self, pets: Path) -> None:
+        assert_user_mistake(wordmint("corpus", "stats", "ptb", "--data", pets), str(pets), "ptb.{train,valid,test}.txt")
+
+    def test_two_files_for_one_split(self, pets: Path) -> None:
+        (pets / "train.jsonl").write_text('{"text": "a"}\n')
+        assert_user_mistake(wordmint("corpus", "stats", pets), "train.jsonl and train.txt", "leave one")
+
+    def test_json_lines_that_are_none(self, tmp_path: Path) -> None:
+        (tmp_path / "train.jsonl").write_text('{"text": "a"}\n{"text": b}\n')
+        result = wordmint("corpus", "stats", tmp_path / "train.jsonl")
+        assert_user_mistake(result, "train.jsonl:2: not JSON at column 10")
+
+
+class TestWarnings:
+    def test_a_missing_split(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "half", train="a b\n" * 30, test="a c\n")
+        result = wordmint("corpus", "stats", folder, "--json")
+        assert result.returncode == 0
+        assert "wordmint: warning: half has no valid split\n" in result.stderr
+        splits = statistics(folder)["splits"]
+        assert splits["valid"] is None
+        assert splits["test"]["oov_rate"] == 1 / 3
+        assert rows(wordmint("corpus", "stats", folder).stdout)["Tokens"] == ["90", "–", "3"]
+
+    def test_without_train_nothing_is_out_of_vocabulary(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "late", valid="a b\n" * 30, test="a c\n")
+        found = statistics(folder)
+        assert found["splits"]["train"] is None
+        assert found["splits"]["test"]["oov_rate"] is None
+        assert found["measured_on"] == "valid"
+
+    def test_a_shared_document(self, tmp_path: Path) -> None:
+        write_corpus(tmp_path / "leak" / "train", one="a b c\n", two="d e f\n")
+        write_corpus(tmp_path / "leak" / "test", copied="d e f\n", own="g\n" * 30)
+        result = wordmint("corpus", "stats", tmp_path / "leak")
+        assert result.returncode == 0
+        warning = "wordmint: warning: leak: train/two.txt and test/copied.txt are the same text"
+        assert [line for line in result.stderr.splitlines() if "same text" in line] == [warning]
+
+
+class TestEncodings:
+    TEXT = "wir mögen\ndas Café\n"
+
+    def test_not_utf8_says_where(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "old", train="das\nwir mögen".encode("latin-1"))
+        result = wordmint("corpus", "stats", folder)
+        assert_user_mistake(result, "old/train.txt:2: not utf-8 at byte 9;", "--encoding", "--errors replace")
+
+    def test_replaced_bytes_are_one_character_each(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "old", train=(self.TEXT * 30).encode("latin-1"))
+        found = statistics(folder, "--errors", "replace")["splits"]["train"]
+        assert found["characters"] == 30 * len(self.TEXT)
+        assert found["character_types"] == len(set(self.TEXT)) - 1  # ö and é are the same dummy
+
+    def test_another_encoding(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "old", train=(self.TEXT * 30).encode("latin-1"))
+        found = statistics(folder, "--encoding", "latin-1")["splits"]["train"]
+        assert found["characters"] == 30 * len(self.TEXT)
+        assert found["character_types"] == len(set(self.TEXT))
+
+    def test_another_encoding_is_another_corpus(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "old", train=(self.TEXT * 30).encode())
+        utf8, latin1 = (statistics(folder, "--encoding", name)["splits"]["train"] for name in ("utf-8", "latin-1"))
+        assert latin1["characters"] == utf8["characters"] + 60
+
+    def test_a_file_name_that_is_not_utf8(self, tmp_path: Path) -> None:
+        folder = write_corpus(tmp_path / "old" / "train", one="a b\n")
+        (folder / "one.txt").rename(folder / os.fsdecode(b"\xe4.txt"))
+        assert statistics(tmp_path / "old")["splits"]["train"]["tokens"] == 3
+
+
+class TestStandardInput:
+    TEXT = CATS_AND_DOGS["train"].encode()
+
+    @staticmethod
+    def assert_is_train_alone(found: Any, name: str) -> None:
+        assert found["name"] == name
+        assert found["splits"] == {"train": COUNTED_BY_HAND["train"], "valid": None, "test": None}
+
+    def test_a_dash(self) -> None:
+        self.assert_is_train_alone(statistics("-", stdin=self.TEXT), "stdin")
+
+    def test_a_dash_beside_others(self, pets: Path) -> None:
+        found = statistics(pets, "-", stdin=self.TEXT)
+        assert [one["name"] for one in found] == ["pets", "stdin"]
+
+    def test_nothing_comes(self) -> None:
+        assert_user_mistake(wordmint("corpus", "stats", "-"), "stdin: the train split holds no words")
+
+    def test_a_pipe(self, tmp_path: Path) -> None:
+        """What a shell makes of `wordmint corpus stats <(zcat …)`."""
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        Thread(target=pipe.write_bytes, args=(self.TEXT,), daemon=True).start()
+        self.assert_is_train_alone(statistics(pipe), "pipe")
+
+    def test_a_single_file(self, pets: Path) -> None:
+        self.assert_is_train_alone(statistics(pets / "train.txt"), "train.txt")
+
+
+def test_the_version() -> None:
+    result = subprocess.run([*WORDMINT, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "0.1.0"
