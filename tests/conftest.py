@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hypothesis
 import pytest
+import torch
 from jaxtyping import install_import_hook
 
 install_import_hook("wordmint", "beartype.beartype")
+hypothesis.settings.register_profile("wordmint", deadline=None)  # no test depends on timing
+hypothesis.settings.load_profile("wordmint")
+torch.set_num_threads(1)  # tests run side by side, and threads that wait for each other cost more than they win
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

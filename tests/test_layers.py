@@ -13,7 +13,8 @@ import wordmint
 ROOT = Path(wordmint.__file__).parent
 # From the bottom up; the parts of one row do not know each other.
 LAYERS = (
-    ("errors", "home", "shapes", "progress"),
+    ("errors", "home", "shapes", "progress", "presets"),
+    ("config",),
     ("text",),
     ("corpora",),
     ("model",),

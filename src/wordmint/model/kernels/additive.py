@@ -1,0 +1,136 @@
+"""Additive attention in Triton: each tanh is computed where it is used, and again in the backward pass.
+
+Tiles run over words (T), versions of keys (V) and units (U). What is summed is gathered element by element in
+registers and reduced once, so there are no atomic additions and results are the same every time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from wordmint.shapes import Float
+
+WORDS, VERSIONS, UNITS = 4, 16, 32  # of a tile
+
+
+def scores(
+    queries: Float[Tensor, "streams words units"],
+    keys: Float[Tensor, "streams versions units"],
+    score: Float[Tensor, " units"],
+) -> Float[Tensor, "streams words versions"]:
+    """score · tanh(query + key), for every query and key of a stream."""
+    queries, keys = queries.contiguous(), keys.contiguous()
+    (streams, words, units), versions = queries.shape, keys.shape[1]
+    result = queries.new_empty(streams, words, versions)
+    grid = (streams, triton.cdiv(words, WORDS), triton.cdiv(versions, VERSIONS))
+    _scores[grid](queries, keys, score, result, words, versions, units, WORDS, VERSIONS, UNITS)
+    return result
+
+
+def gradients(
+    queries: Float[Tensor, "streams words units"],
+    keys: Float[Tensor, "streams versions units"],
+    score: Float[Tensor, " units"],
+    grad_scores: Float[Tensor, "streams words versions"],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of queries, keys and score."""
+    queries, keys, grad_scores = queries.contiguous(), keys.contiguous(), grad_scores.contiguous()
+    (streams, words, units), versions = queries.shape, keys.shape[1]
+    shapes = (words, versions, units, WORDS, VERSIONS, UNITS)
+    word_blocks, unit_blocks = triton.cdiv(words, WORDS), triton.cdiv(units, UNITS)
+    grad_queries, grad_keys = torch.empty_like(queries), torch.empty_like(keys)
+    grad_score = queries.new_empty(streams * word_blocks, units)
+    _grad_queries[(streams, word_blocks, unit_blocks)](
+        queries, keys, score, grad_scores, grad_queries, grad_score, *shapes
+    )
+    _grad_keys[(streams, triton.cdiv(versions, VERSIONS), unit_blocks)](
+        queries, keys, score, grad_scores, grad_keys, *shapes
+    )
+    return grad_queries, grad_keys, grad_score.sum(0)
+
+
+@triton.jit
+def _tanh(x):
+    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
+
+
+@triton.jit
+def _rows(pointer, stream, rows, num_rows, u, units):
+    """Some rows of a stream's matrix, zeros outside of it."""
+    mask = (rows < num_rows)[:, None] & (u < units)[None, :]
+    return tl.load(pointer + (stream * num_rows + rows[:, None]) * units + u[None, :], mask, other=0.0)
+
+
+@triton.jit
+def _tile(pointer, stream, t, words, v, versions):
+    mask = (t < words)[:, None] & (v < versions)[None, :]
+    return tl.load(pointer + (stream * words + t[:, None]) * versions + v[None, :], mask, other=0.0)
+
+
+@triton.jit
+def _scores(
+    queries: Any, keys: Any, score: Any, result: Any, words, versions, units,
+    T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
+):  # fmt: skip
+    stream = tl.program_id(0).to(tl.int64)
+    t = tl.program_id(1) * T + tl.arange(0, T)
+    v = tl.program_id(2) * V + tl.arange(0, V)
+    total = tl.zeros((T, V, U), tl.float32)
+    for begin in range(0, units, U):
+        u = begin + tl.arange(0, U)
+        query = _rows(queries, stream, t, words, u, units)
+        key = _rows(keys, stream, v, versions, u, units)
+        weight = tl.load(score + u, u < units, other=0.0)
+        total += weight[None, None, :] * _tanh(query[:, None, :] + key[None, :, :])
+    mask = (t < words)[:, None] & (v < versions)[None, :]
+    tl.store(result + (stream * words + t[:, None]) * versions + v[None, :], tl.sum(total, 2), mask)
+
+
+@triton.jit
+def _grad_queries(
+    queries: Any, keys: Any, score: Any, grad_scores: Any, grad_queries: Any, grad_score: Any, words, versions, units,
+    T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
+):  # fmt: skip
+    stream = tl.program_id(0).to(tl.int64)
+    t = tl.program_id(1) * T + tl.arange(0, T)
+    u = tl.program_id(2) * U + tl.arange(0, U)
+    query = _rows(queries, stream, t, words, u, units)
+    slopes = tl.zeros((T, V, U), tl.float32)
+    values = tl.zeros((T, V, U), tl.float32)
+    for begin in range(0, versions, V):
+        v = begin + tl.arange(0, V)
+        tanh = _tanh(query[:, None, :] + _rows(keys, stream, v, versions, u, units)[None, :, :])
+        grad = _tile(grad_scores, stream, t, words, v, versions)[:, :, None]
+        slopes += grad * (1.0 - tanh * tanh)
+        values += grad * tanh
+    weight = tl.load(score + u, u < units, other=0.0)
+    mask = (t < words)[:, None] & (u < units)[None, :]
+    into = grad_queries + (stream * words + t[:, None]) * units + u[None, :]
+    tl.store(into, tl.sum(slopes, 1) * weight[None, :], mask)
+    block = stream * tl.num_programs(1) + tl.program_id(1)
+    tl.store(grad_score + block * units + u, tl.sum(tl.sum(values, 1), 0), u < units)
+
+
+@triton.jit
+def _grad_keys(
+    queries: Any, keys: Any, score: Any, grad_scores: Any, grad_keys: Any, words, versions, units,
+    T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
+):  # fmt: skip
+    stream = tl.program_id(0).to(tl.int64)
+    v = tl.program_id(1) * V + tl.arange(0, V)
+    u = tl.program_id(2) * U + tl.arange(0, U)
+    key = _rows(keys, stream, v, versions, u, units)
+    slopes = tl.zeros((T, V, U), tl.float32)
+    for begin in range(0, words, T):
+        t = begin + tl.arange(0, T)
+        tanh = _tanh(_rows(queries, stream, t, words, u, units)[:, None, :] + key[None, :, :])
+        slopes += _tile(grad_scores, stream, t, words, v, versions)[:, :, None] * (1.0 - tanh * tanh)
+    weight = tl.load(score + u, u < units, other=0.0)
+    mask = (v < versions)[:, None] & (u < units)[None, :]
+    into = grad_keys + (stream * versions + v[:, None]) * units + u[None, :]
+    tl.store(into, tl.sum(slopes, 0) * weight[None, :], mask)
