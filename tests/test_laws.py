@@ -199,6 +199,7 @@ def test_places_lent_by_a_profile_change_nothing(model: Network) -> None:
 def test_lent_places_leave_no_trace_in_the_gradients(model: Network) -> None:
     text, device = made_text(70, seed=4), next(model.parameters()).device
     gradients = []
+    model.train()  # cuDNN has no other way back; there is no dropout
     for profile in (None, profile_of(model, text)):
         model.zero_grad()
         for window in laid_out(model, text, 2, profile=profile):

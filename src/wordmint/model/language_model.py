@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from huggingface_hub import PyTorchModelHubMixin, hf_hub_download
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from wordmint.config import settings_from
@@ -119,6 +119,10 @@ class LanguageModel(
             raise UserError(f"{path}: no such folder; name a model's folder, a run's, or OWNER/NAME on the Hub")
         return cls.from_pretrained(str(path) if path.exists() else str(folder_or_name))
 
+    def _save_pretrained(self, save_directory: Path) -> None:
+        """Each tensor by itself: on a GPU cuDNN keeps the weights of an LSTM in one block of memory."""
+        save_file(by_themselves(self.state_dict()), save_directory / WEIGHTS)
+
     @classmethod
     def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", **options: Any) -> LanguageModel:
         downloading = ("revision", "cache_dir", "force_download", "local_files_only", "token")
@@ -133,6 +137,11 @@ class LanguageModel(
             reason = " ".join(str(error).split())[:200]
             raise UserError(f"{model_id}: not a whole Wordmint model ({reason}); save or fetch it again") from None
         return model.eval()
+
+
+def by_themselves(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The same values on the host, each in memory of its own, as safetensors wants them."""
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
 
 
 def word_hashes(words: Iterable[str]) -> Int[Array, " words"]:

@@ -6,7 +6,6 @@ registers and reduced once, so there are no atomic additions and results are the
 
 from __future__ import annotations
 
-from typing import Any
 
 import torch
 import triton
@@ -74,7 +73,7 @@ def _tile(pointer, stream, t, words, v, versions):
 
 @triton.jit
 def _scores(
-    queries: Any, keys: Any, score: Any, result: Any, words, versions, units,
+    queries, keys, score, result, words, versions, units,
     T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     stream = tl.program_id(0).to(tl.int64)
@@ -93,7 +92,7 @@ def _scores(
 
 @triton.jit
 def _grad_queries(
-    queries: Any, keys: Any, score: Any, grad_scores: Any, grad_queries: Any, grad_score: Any, words, versions, units,
+    queries, keys, score, grad_scores, grad_queries, grad_score, words, versions, units,
     T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     stream = tl.program_id(0).to(tl.int64)
@@ -118,7 +117,7 @@ def _grad_queries(
 
 @triton.jit
 def _grad_keys(
-    queries: Any, keys: Any, score: Any, grad_scores: Any, grad_keys: Any, words, versions, units,
+    queries, keys, score, grad_scores, grad_keys, words, versions, units,
     T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     stream = tl.program_id(0).to(tl.int64)
