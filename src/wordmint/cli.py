@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 from rich.console import Console
 
 from wordmint import __version__
-from wordmint.commands import corpus
+from wordmint.commands import corpus, train
 from wordmint.errors import UserError
 
 USER_MISTAKE = 2
@@ -25,6 +25,7 @@ app = App(
     suppress_keyboard_interrupt=False,  # main says what became of the work
 )
 app.command(corpus.app)
+app.command(train.app)
 
 
 def main() -> NoReturn:

@@ -1,0 +1,46 @@
+"""What several commands take: a corpus to train on, a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wordmint.errors import UserError
+
+if TYPE_CHECKING:
+    import torch
+
+    from wordmint.corpora.corpus import Corpus
+    from wordmint.model.language_model import TextRules
+
+
+def corpus_to_train_on(name_or_path: str, data: Path | None) -> tuple[Corpus, TextRules]:
+    """A prepared corpus with the splits that training needs, and how its text becomes words."""
+    from wordmint.corpora.catalogue import find_sources
+    from wordmint.corpora.prepare import prepare
+    from wordmint.model.language_model import TextRules
+    from wordmint.progress import reading_progress
+    from wordmint.text.documents import Encoding
+
+    sources = find_sources(name_or_path, data, Encoding())
+    if len(sources) > 1:
+        names = ", ".join(source.name for source in sources)
+        raise UserError(f"{name_or_path}: several corpora ({names}); name one of them")
+    (source,) = sources
+    with reading_progress(source.name) as report:
+        corpus = prepare(source, report=report)
+    missing = [split for split in ("train", "valid") if split not in corpus.splits]
+    if missing:
+        raise UserError(f"{name_or_path}: training needs train and valid; there is no {' and no '.join(missing)}")
+    return corpus, TextRules(respell=dict(source.respell))
+
+
+def torch_device(choice: str) -> torch.device:
+    """The device a user asked for."""
+    import torch
+
+    if choice == "cuda" and not torch.cuda.is_available():
+        raise UserError("--device cuda: PyTorch finds no GPU here; leave --device away, or install a GPU build")
+    if choice == "auto":
+        choice = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(choice)

@@ -1,0 +1,1 @@
+"""Settings that belong together, as TOML; `training.presets` reads them."""

@@ -1,0 +1,1 @@
+"""Training: one loop, its step, its checkpoints and its record."""
