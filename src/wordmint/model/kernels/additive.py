@@ -6,7 +6,6 @@ registers and reduced once, so there are no atomic additions and results are the
 
 from __future__ import annotations
 
-
 import torch
 import triton
 import triton.language as tl
