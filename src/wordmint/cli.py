@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 from rich.console import Console
 
 from wordmint import __version__
-from wordmint.commands import corpus, train
+from wordmint.commands import corpus, evaluate, train
 from wordmint.errors import UserError
 
 USER_MISTAKE = 2
@@ -26,6 +26,7 @@ app = App(
 )
 app.command(corpus.app)
 app.command(train.app)
+app.command(evaluate.app)
 
 
 def main() -> NoReturn:

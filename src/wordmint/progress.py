@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -35,6 +43,30 @@ def _plain(console: Console, name: str) -> Iterator[Callable[[str, int], None]]:
         num_done += done
         if time.monotonic() >= next_line:
             line = f"preparing {name}: {what}, {num_done:,} characters so far"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+
+    yield report
+
+
+@contextmanager
+def scoring_progress(name: str, num_words: int) -> Iterator[Callable[[int], None]]:
+    """Yields a function that takes how many more of the words are scored."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        what = TextColumn("{task.description}", markup=False)
+        columns = (what, BarColumn(), TextColumn("{task.completed:,} of {task.total:,} words"), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(f"scoring with {name}", total=num_words)
+            yield lambda done: bar.update(task, advance=done)
+        return
+    num_done, next_line = 0, time.monotonic() + SECONDS_BETWEEN_LINES
+
+    def report(done: int) -> None:
+        nonlocal num_done, next_line
+        num_done += done
+        if time.monotonic() >= next_line:
+            line = f"scoring with {name}: {num_done:,} of {num_words:,} words"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
             next_line = time.monotonic() + SECONDS_BETWEEN_LINES
 
@@ -76,3 +108,8 @@ def _plain_bytes(console: Console, name: str) -> Iterator[Callable[[str, int, in
             said, next_line = what, time.monotonic() + SECONDS_BETWEEN_LINES
 
     yield report
+
+
+def line_progress(line: str) -> None:
+    """A line of what was just done."""
+    Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,9 @@
-"""Additive attention, v · tanh(key + query), without ever holding all its (query, key, unit) triples in memory."""
+"""Additive attention, v · tanh(key + query), without ever holding all its (query, key, unit) triples in memory.
+
+There are far more triples than queries and keys. So nothing costly is computed for a triple: with z the logistic
+function of −2 (key + query), which is 1 / (1 + e^2key · e^2query), tanh is 1 − 2z and its slope is 4 (z − z²). Where
+e^2key overflows z is 0 and tanh is 1, as it should be; queries lie between −1 and 1.
+"""
 
 from __future__ import annotations
 
@@ -54,30 +59,32 @@ def _fits_kernel(queries: Tensor) -> bool:
 
 def scores_in_blocks(queries: Tensor, keys: Tensor, score: Tensor) -> Float[Tensor, "streams words versions"]:
     """A block of words at a time."""
-    scores = queries.new_empty(*queries.shape[:2], keys.shape[1])
+    exp_queries, exp_keys = (2 * queries).exp(), (2 * keys).exp()
+    sums = queries.new_empty(*queries.shape[:2], keys.shape[1])
     for streams, words in _blocks(queries, keys):
-        scores[streams, words] = _tanh(queries[streams, words], keys[streams]) @ score
-    return scores
+        sums[streams, words] = _logistic(exp_queries[streams, words], exp_keys[streams]) @ score
+    return score.sum() - 2 * sums
 
 
 def gradients_in_blocks(
     queries: Tensor, keys: Tensor, score: Tensor, grad_scores: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of queries, keys and score."""
-    grad_queries = torch.empty_like(queries)
-    grad_keys, grad_score = torch.zeros_like(keys), torch.zeros_like(score)
+    exp_queries, exp_keys = (2 * queries).exp(), (2 * keys).exp()
+    grad_queries, grad_keys = torch.empty_like(queries), torch.zeros_like(keys)
+    sums = torch.zeros_like(score)
     for streams, words in _blocks(queries, keys):
         grad = grad_scores[streams, words]
-        tanh = _tanh(queries[streams, words], keys[streams])
-        grad_score += torch.einsum("btv,btvu->u", grad, tanh)
-        slope = torch.addcmul(torch.ones_like(tanh[..., :1]), tanh, tanh, value=-1)
-        grad_queries[streams, words] = torch.einsum("btv,btvu->btu", grad, slope)
-        grad_keys[streams] += torch.einsum("btv,btvu->bvu", grad, slope)
-    return grad_queries * score, grad_keys * score, grad_score
+        z = _logistic(exp_queries[streams, words], exp_keys[streams])
+        sums.addmv_(z.flatten(0, 2).T, grad.flatten())
+        slope = z.addcmul_(z, z, value=-1).mul_(grad[..., None])
+        grad_queries[streams, words] = slope.sum(2)
+        grad_keys[streams] += slope.sum(1)
+    return grad_queries * (4 * score), grad_keys * (4 * score), grad_scores.sum() - 2 * sums
 
 
-def _tanh(queries: Tensor, keys: Tensor) -> Float[Tensor, "streams words versions units"]:
-    return (queries[:, :, None] + keys[:, None]).tanh_()
+def _logistic(exp_queries: Tensor, exp_keys: Tensor) -> Float[Tensor, "streams words versions units"]:
+    return (exp_queries[:, :, None] * exp_keys[:, None]).add_(1).reciprocal_()
 
 
 def _blocks(queries: Tensor, keys: Tensor) -> list[tuple[slice, slice]]:

@@ -1,6 +1,6 @@
 """Additive attention in Triton: each tanh is computed where it is used, and again in the backward pass.
 
-Tiles run over words (T), versions of keys (V) and units (U). What is summed is gathered element by element in
+As on a CPU (see `attention`), the exponentials are those of queries and keys, and a triple costs one division. Tiles run over words (T), versions of keys (V) and units (U). What is summed is gathered element by element in
 registers and reduced once, so there are no atomic additions and results are the same every time.
 """
 
@@ -53,15 +53,15 @@ def gradients(
 
 
 @triton.jit
-def _tanh(x):
-    return 1.0 - 2.0 / (1.0 + tl.exp(2.0 * x))
-
-
-@triton.jit
 def _rows(pointer, stream, rows, num_rows, u, units):
     """Some rows of a stream's matrix, zeros outside of it."""
     mask = (rows < num_rows)[:, None] & (u < units)[None, :]
     return tl.load(pointer + (stream * num_rows + rows[:, None]) * units + u[None, :], mask, other=0.0)
+
+
+@triton.jit
+def _exp_rows(pointer, stream, rows, num_rows, u, units):
+    return tl.exp(2.0 * _rows(pointer, stream, rows, num_rows, u, units))
 
 
 @triton.jit
@@ -81,10 +81,10 @@ def _scores(
     total = tl.zeros((T, V, U), tl.float32)
     for begin in range(0, units, U):
         u = begin + tl.arange(0, U)
-        query = _rows(queries, stream, t, words, u, units)
-        key = _rows(keys, stream, v, versions, u, units)
+        query = _exp_rows(queries, stream, t, words, u, units)
+        key = _exp_rows(keys, stream, v, versions, u, units)
         weight = tl.load(score + u, u < units, other=0.0)
-        total += weight[None, None, :] * _tanh(query[:, None, :] + key[None, :, :])
+        total += weight[None, None, :] * (1.0 - 2.0 / (1.0 + query[:, None, :] * key[None, :, :]))
     mask = (t < words)[:, None] & (v < versions)[None, :]
     tl.store(result + (stream * words + t[:, None]) * versions + v[None, :], tl.sum(total, 2), mask)
 
@@ -97,15 +97,15 @@ def _grad_queries(
     stream = tl.program_id(0).to(tl.int64)
     t = tl.program_id(1) * T + tl.arange(0, T)
     u = tl.program_id(2) * U + tl.arange(0, U)
-    query = _rows(queries, stream, t, words, u, units)
+    query = _exp_rows(queries, stream, t, words, u, units)
     slopes = tl.zeros((T, V, U), tl.float32)
     values = tl.zeros((T, V, U), tl.float32)
     for begin in range(0, versions, V):
         v = begin + tl.arange(0, V)
-        tanh = _tanh(query[:, None, :] + _rows(keys, stream, v, versions, u, units)[None, :, :])
+        z = 1.0 / (1.0 + query[:, None, :] * _exp_rows(keys, stream, v, versions, u, units)[None, :, :])
         grad = _tile(grad_scores, stream, t, words, v, versions)[:, :, None]
-        slopes += grad * (1.0 - tanh * tanh)
-        values += grad * tanh
+        slopes += grad * (4.0 * (z - z * z))
+        values += grad * (1.0 - 2.0 * z)
     weight = tl.load(score + u, u < units, other=0.0)
     mask = (t < words)[:, None] & (u < units)[None, :]
     into = grad_queries + (stream * words + t[:, None]) * units + u[None, :]
@@ -122,12 +122,12 @@ def _grad_keys(
     stream = tl.program_id(0).to(tl.int64)
     v = tl.program_id(1) * V + tl.arange(0, V)
     u = tl.program_id(2) * U + tl.arange(0, U)
-    key = _rows(keys, stream, v, versions, u, units)
+    key = _exp_rows(keys, stream, v, versions, u, units)
     slopes = tl.zeros((T, V, U), tl.float32)
     for begin in range(0, words, T):
         t = begin + tl.arange(0, T)
-        tanh = _tanh(_rows(queries, stream, t, words, u, units)[:, None, :] + key[None, :, :])
-        slopes += _tile(grad_scores, stream, t, words, v, versions)[:, :, None] * (1.0 - tanh * tanh)
+        z = 1.0 / (1.0 + _exp_rows(queries, stream, t, words, u, units)[:, None, :] * key[None, :, :])
+        slopes += _tile(grad_scores, stream, t, words, v, versions)[:, :, None] * (4.0 * (z - z * z))
     weight = tl.load(score + u, u < units, other=0.0)
     mask = (v < versions)[:, None] & (u < units)[None, :]
     into = grad_keys + (stream * versions + v[:, None]) * units + u[None, :]

@@ -1,0 +1,130 @@
+"""A text as a model reads it: its words as types that the model can tell apart, and what its characters count."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordmint.errors import UserError
+from wordmint.model.language_model import LanguageModel
+from wordmint.model.packing import Spellings
+from wordmint.shapes import Array, Int
+from wordmint.text.alphabet import DUMMY_ID, Alphabet
+from wordmint.text.documents import Document
+from wordmint.text.words import LINE_END, word_lines
+
+LINE_END_TYPE = 0
+NORMALISED, NORMALISED_BYTES = "normalised", "normalised_bytes"
+
+
+@dataclass(frozen=True)
+class ModelText:
+    """Words in order; two that differ in rare characters alone are one type to the model and two to the text."""
+
+    words: Int[Array, " words"]
+    types: list[str]  # as they are spelled for the model, rare characters still themselves
+    model_types: Int[Array, " types"]
+    spellings: Spellings  # of the model's types
+    document_starts: Int[Array, " documents_and_end"]
+    document_names: list[str]
+    counts: dict[str, int]  # what "per character" may mean, by name
+
+    @property
+    def model_words(self) -> Int[Array, " words"]:
+        """The words as the model's types."""
+        return self.model_types[self.words]
+
+    @property
+    def num_characters(self) -> int:
+        """The paper's count: of the normalised text."""
+        return self.counts[NORMALISED]
+
+    def unknown_characters(self, alphabet: Alphabet) -> Iterator[str]:
+        """Every character that the model reads as a dummy, in the order of the text."""
+        known = set(alphabet.characters)
+        unknown = [[character for character in type_ if character not in known] for type_ in self.types]
+        has_some = np.array([bool(some) for some in unknown])
+        for word in self.words[has_some[self.words]].tolist():
+            yield from unknown[word]
+
+
+def read_text(documents: Iterable[Document], model: LanguageModel) -> ModelText:
+    """Read documents by a model's rules: its segmentation, the words it respells, its alphabet."""
+    numbers, given = _Numbers(), _Given()
+    words, starts, names = array("i"), array("q", [0]), []
+    for document in documents:
+        for line in word_lines(given.counted(document.pieces), model.rules.segmentation):
+            words.extend(map(numbers.__getitem__, line))
+        starts.append(len(words))
+        names.append(document.name)
+    if not words:
+        raise UserError("the text holds no words; give a file with some text")
+    written = list(numbers)
+    respell = model.rules.respell
+    types = [respell.get(one, one) for one in written]
+    numbered = np.frombuffer(words, dtype=np.int32)
+    counts = _counts(numbered, written, types) | {"given": given.characters, "given_bytes": given.num_bytes}
+    model_types, spellings = _spelled(types, model.alphabet)
+    return ModelText(numbered, types, model_types, spellings, np.array(starts), names, counts)
+
+
+class _Numbers(dict[str, int]):
+    """Word as written → its number, in the order of first occurrence; the line end is 0."""
+
+    def __init__(self) -> None:
+        super().__init__({LINE_END: LINE_END_TYPE})
+
+    def __missing__(self, word: str) -> int:
+        self[word] = number = len(self)
+        return number
+
+
+class _Given:
+    """Counts a text while it passes."""
+
+    def __init__(self) -> None:
+        self.characters = self.num_bytes = 0
+
+    def counted(self, pieces: Iterable[str]) -> Iterator[str]:
+        for piece in pieces:
+            self.characters += len(piece)
+            self.num_bytes += len(piece.encode())
+            yield piece
+
+
+def _counts(words: Int[Array, " words"], written: list[str], types: list[str]) -> dict[str, int]:
+    """Characters of the text by several conventions; where no word is respelled they say nothing more."""
+    occurrences = np.bincount(words, minlength=len(types))
+    is_line_end = words == LINE_END_TYPE
+    num_spaces = int(np.count_nonzero(~is_line_end[:-1] & ~is_line_end[1:]))
+
+    def total(lengths: Iterable[int]) -> int:
+        return int(occurrences @ np.fromiter(lengths, np.int64, len(types))) + num_spaces
+
+    counts = {NORMALISED: total(map(len, types)), NORMALISED_BYTES: total(len(one.encode()) for one in types)}
+    if written != types:
+        pairs = list(zip(written, types, strict=True))
+        counts["respelled_words_as_written"] = total(len(old) for old, _ in pairs)
+        counts["respelled_words_as_one_character"] = total(len(new) if old == new else 1 for old, new in pairs)
+    return counts
+
+
+def _spelled(types: list[str], alphabet: Alphabet) -> tuple[Int[Array, " types"], Spellings]:
+    """The model's type of each type, and the spellings of the model's types."""
+    number_of: dict[bytes, int] = {}
+    spelled = alphabet.spell(types)
+    model_types = np.array([number_of.setdefault(one.tobytes(), len(number_of)) for one in spelled], dtype=np.int32)
+    _, firsts = np.unique(model_types, return_index=True)
+    kept = [spelled[first] for first in firsts]
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in kept])])
+    return model_types, Spellings(np.concatenate(kept), starts)
+
+
+def num_dummies(text: ModelText) -> int:
+    """How many characters the model reads as a dummy."""
+    dummies_before = np.concatenate([[0], np.cumsum(text.spellings.ids == DUMMY_ID)])
+    of_type = np.diff(dummies_before[text.spellings.starts])
+    return int(of_type[text.model_words].sum())
