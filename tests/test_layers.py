@@ -20,6 +20,8 @@ LAYERS = (
     ("model",),
     ("evaluation",),
     ("training",),
+    ("reproduce",),
+    ("results",),
     ("analysis",),
     ("use",),
     ("serving",),

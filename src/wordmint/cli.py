@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 from rich.console import Console
 
 from wordmint import __version__
-from wordmint.commands import corpus, evaluate, train
+from wordmint.commands import corpus, demo, evaluate, reproduce, train
 from wordmint.errors import UserError
 
 USER_MISTAKE = 2
@@ -25,8 +25,10 @@ app = App(
     suppress_keyboard_interrupt=False,  # main says what became of the work
 )
 app.command(corpus.app)
+app.command(demo.app)
 app.command(train.app)
 app.command(evaluate.app)
+app.command(reproduce.app)
 
 
 def main() -> NoReturn:

@@ -86,7 +86,9 @@ def evaluate(
     return Evaluation(
         model=name,
         bits=float(bits_of_word.sum()) + paid,
-        bits_without_cache=float(-scores.log_p_spell.sum() / math.log(2)) + paid if _has_cache(model, reading) else None,
+        bits_without_cache=float(-scores.log_p_spell.sum() / math.log(2)) + paid
+        if _has_cache(model, reading)
+        else None,
         dummy_bits=dummy_bits,
         dummy_characters=num_dummies(text),
         tokens=len(text.words),
@@ -96,6 +98,12 @@ def evaluate(
         bits_of_word=bits_of_word,
         bits_of_document=np.diff(ends[text.document_starts]),
     )
+
+
+def perplexity(bits: float, tokens: int) -> float:
+    """Two to the bits a token."""
+    exponent = bits / tokens
+    return 2**exponent if exponent < sys.float_info.max_exp else math.inf
 
 
 def _scores(model: LanguageModel, text: ModelText, reading: Reading, report: Callable[[int], None]) -> TextScores:

@@ -22,6 +22,16 @@ def preset_names() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
+def best_preset(name: str, as_printed: bool = False) -> str:
+    """The preset that reaches the paper's number where the printed settings do not (decision 0018), else those."""
+    tuned = f"{name}-tuned"
+    try:
+        _name_and_language(tuned)
+    except UserError:
+        return name
+    return name if as_printed else tuned
+
+
 def resolve(preset: str, overrides: Iterable[str] = (), corpus: str | None = None) -> RunConfig:
     """The settings of a preset, or of a TOML file, with what the command line lays over them."""
     table, where = _read(preset)

@@ -72,9 +72,9 @@ def start_run(
     tensorboard: bool = False,
 ) -> LanguageModel:
     """Train into a folder, anew or on from its last checkpoint; returns the best model."""
-    _prepare_folder(folder, config, corpus, resume)
     torch.manual_seed(config.training.seed)
     model = new_model(config.model, corpus, rules)
+    _prepare_folder(folder, config, _about(corpus, model), resume)
     model.network.to(device)
 
     def keep(dev_bits: float) -> None:
@@ -116,7 +116,7 @@ def save_model(model: LanguageModel, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _prepare_folder(folder: Path, config: RunConfig, corpus: Corpus, resume: bool) -> None:
+def _prepare_folder(folder: Path, config: RunConfig, about: dict[str, Any], resume: bool) -> None:
     if (folder / CONFIG).exists():
         if not resume:
             raise UserError(f"{folder}: there is a run already; go on with --resume, or name another folder with --out")
@@ -131,7 +131,7 @@ def _prepare_folder(folder: Path, config: RunConfig, corpus: Corpus, resume: boo
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CONFIG).write_text(as_toml(config.as_table()), "utf-8")
-        (folder / ABOUT).write_text(json.dumps(_about(corpus), indent=2) + "\n", "utf-8")
+        (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", "utf-8")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}); name another folder with --out") from None
 
@@ -162,10 +162,11 @@ def as_toml(table: Mapping[str, Any], path: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _about(corpus: Corpus) -> dict[str, Any]:
+def _about(corpus: Corpus, model: LanguageModel) -> dict[str, Any]:
     return {
         "corpus": corpus.name,
         "fingerprint": corpus.fingerprint,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "command": shlex.join(sys.argv),
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,7 +1,8 @@
 """Additive attention in Triton: each tanh is computed where it is used, and again in the backward pass.
 
-As on a CPU (see `attention`), the exponentials are those of queries and keys, and a triple costs one division. Tiles run over words (T), versions of keys (V) and units (U). What is summed is gathered element by element in
-registers and reduced once, so there are no atomic additions and results are the same every time.
+As on a CPU (see `attention`) the exponentials are those of queries and keys, so a triple costs one division. Tiles run
+over words (T), versions of keys (V) and units (U). What is summed is gathered element by element in registers and
+reduced once, so there are no atomic additions and results are the same every time.
 """
 
 from __future__ import annotations
