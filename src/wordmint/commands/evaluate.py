@@ -81,6 +81,8 @@ def evaluate(
         raise UserError(f"--slots {slots}: it must lie between 0 and {MAX_SLOTS:,}")
     if streams < 1:
         raise UserError(f"--streams {streams}: it must be at least 1")
+    if baselines and corpus is None:
+        raise UserError("--baselines learn from a corpus's train: name it with --corpus instead of a file")
     names, file = _parted(models_and_file, corpus)
     reading = Reading(streams, slots, reset_documents, exact)
     documents = _documents(file, corpus, data, split, Encoding(encoding, errors))
@@ -94,7 +96,7 @@ def evaluate(
     if len({one.tokens for one in evaluations}) > 1:
         raise UserError("the models cut the text into different words, so they cannot stand in one table")
     comparison = compare(evaluations[0], evaluations[1]) if len(evaluations) == 2 else None
-    rows = _baselines(corpus, data, split) if baselines else []
+    rows = _baselines(corpus, data, split) if corpus and baselines else []
     if json:
         print(tables.as_json(evaluations, comparison, rows))
     else:
@@ -125,14 +127,12 @@ def _documents(
     return sources[0].splits[split]
 
 
-def _baselines(corpus: str | None, data: Path | None, split: str) -> list[Baseline]:
+def _baselines(corpus: str, data: Path | None, split: str) -> list[Baseline]:
     from wordmint.corpora.catalogue import find_sources
     from wordmint.corpora.prepare import prepare
     from wordmint.evaluation.baselines import baselines
     from wordmint.progress import line_progress
     from wordmint.text.documents import Encoding
 
-    if corpus is None:
-        raise UserError("--baselines learn from a corpus's train: name it with --corpus instead of a file")
     (source,) = find_sources(corpus, data, Encoding())
     return baselines(prepare(source), split, line_progress)

@@ -54,7 +54,7 @@ class ModelText:
 def read_text(documents: Iterable[Document], model: LanguageModel) -> ModelText:
     """Read documents by a model's rules: its segmentation, the words it respells, its alphabet."""
     numbers, given = _Numbers(), _Given()
-    words, starts, names = array("i"), array("q", [0]), []
+    words, starts, names = array("i"), [0], list[str]()
     for document in documents:
         for line in word_lines(given.counted(document.pieces), model.rules.segmentation):
             words.extend(map(numbers.__getitem__, line))
