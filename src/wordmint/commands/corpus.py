@@ -49,11 +49,11 @@ def stats(
     Parameters
     ----------
     corpora
-        demo, ptb, wikitext-2, mwc, mwc-LANG, mwc-large, or a folder with train, valid and test files or folders;
-        a single file, or - for standard input, counts as train. Several give one table with a row each. Without any:
-        demo.
+        demo, ptb, wikitext-2, mwc, mwc-LANG (with -large or -articles), or a folder with train, valid and test files
+        or folders; a single file, a folder of files, or - for standard input, counts as train. Several give one table
+        with a row each. Without any: demo.
     json
-        Print JSON instead of a table.
+        Print JSON instead of a table: an object for one corpus, a list of objects for several.
     """
     from wordmint.corpora import tables
     from wordmint.corpora.statistics import corpus_statistics
@@ -98,14 +98,16 @@ def fetch(
     Parameters
     ----------
     corpus
-        ptb, wikitext-2 or mwc.
+        ptb, wikitext-2 or mwc; mwc-LANG stands for the whole mwc.
     out
         Folder to put it in. Without it, where the other commands look.
     """
+    from wordmint.corpora.catalogue import name_of_download
     from wordmint.corpora.download import fetch_corpus
     from wordmint.home import downloads
 
-    fetch_corpus(corpus, out or downloads(corpus))
+    name = name_of_download(corpus)
+    fetch_corpus(name, out or downloads(name))
 
 
 def _prepared(names: tuple[str, ...], options: TextOptions) -> list[Corpus]:
