@@ -263,6 +263,20 @@ class TestStandardInput:
     def test_nothing_comes(self) -> None:
         assert_user_mistake(wordmint("corpus", "stats", "-"), "stdin: the train split holds no words")
 
+    @pytest.mark.parametrize("kind", ["dash", "pipe"])
+    def test_damage_is_said_of_what_was_given(self, tmp_path: Path, kind: str) -> None:
+        damaged, pipe = b"fine\n\xff\n", tmp_path / "pipe"
+        if kind == "pipe":
+            os.mkfifo(pipe)
+            Thread(target=pipe.write_bytes, args=(damaged,), daemon=True).start()
+        result = wordmint("corpus", "stats", "-" if kind == "dash" else pipe, stdin=damaged)
+        assert_user_mistake(result, f"wordmint: {'<stdin>' if kind == 'dash' else pipe}:2: not utf-8 at byte 5;")
+
+    def test_it_is_closed(self) -> None:
+        command = ["sh", "-c", '"$@" <&-', "sh", *STATS, "-"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert_user_mistake(result, "<stdin>: closed; give it some text")
+
     def test_a_pipe(self, tmp_path: Path) -> None:
         """What a shell makes of `wordmint corpus stats <(zcat …)`."""
         pipe = tmp_path / "pipe"

@@ -93,6 +93,14 @@ class TestFullDisk:
         result = on_a_disk("ro", wordmint_home, folder)
         assert_user_mistake(result, "preparing small failed (Read-only file system)", "set WORDMINT_HOME")
 
+    def test_standard_input_that_does_not_fit(self, tmp_path: Path) -> None:
+        """The disk for temporary files is full, here as no file on it may grow further."""
+        prefix = (sys.executable, "-c", LIMITED, str(MEBIBYTE))
+        text, environment = b"word " * MEBIBYTE, {"TMPDIR": str(tmp_path)}
+        result = wordmint("corpus", "stats", "-", prefix=prefix, stdin=text, environment=environment)
+        assert_user_mistake(result, f"<stdin>: cannot be kept in {tmp_path} (File too large)", "set TMPDIR")
+        assert list(tmp_path.iterdir()) == []
+
 
 def on_a_disk(options: str, home: Path, corpus: Path) -> subprocess.CompletedProcess[str]:
     """`wordmint corpus stats` with its home on a disk of its own, which it alone sees; stderr ends in what is kept."""

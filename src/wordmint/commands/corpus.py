@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import ExitStack, nullcontext
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -130,15 +132,39 @@ def _prepared(names: tuple[str, ...], options: TextOptions) -> list[Corpus]:
 
 def _kept(name: str, until_prepared: ExitStack) -> str:
     """Standard input and pipes are put into a file first, as preparing reads its source twice."""
+    from wordmint.text.documents import standard_input
+
     if name.startswith("-") and name != "-":
         raise UserError(f"unknown option {name}; --help shows those there are")
     if name != "-" and not Path(name).is_fifo():
         return name
-    folder = until_prepared.enter_context(TemporaryDirectory(prefix="wordmint-"))
-    path = Path(folder, "stdin" if name == "-" else Path(name).name)
-    with path.open("wb") as file, nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as pipe:
-        shutil.copyfileobj(pipe, file)
+    shown = "<stdin>" if name == "-" else name
+    with nullcontext(standard_input()) if name == "-" else Path(name).open("rb") as text:
+        try:
+            folder = until_prepared.enter_context(TemporaryDirectory(prefix="wordmint-"))
+            path = Path(folder, "stdin" if name == "-" else Path(name).name)
+            with path.open("wb") as file:
+                shutil.copyfileobj(text, file)
+        except OSError as error:
+            raise UserError(_no_room(shown, error)) from None
+    until_prepared.enter_context(_said_of(str(path), shown))
     return str(path)
+
+
+def _no_room(shown: str, error: OSError) -> str:
+    return (
+        f"{shown}: cannot be kept in {tempfile.tempdir or 'a folder for temporary files'} "
+        f"({error.strerror or error}); free some space there or set TMPDIR to a folder on another disk"
+    )
+
+
+@contextmanager
+def _said_of(path: str, shown: str) -> Iterator[None]:
+    """What is wrong with the file that standard input was put into is wrong with standard input."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(str(error).replace(path, shown)) from None
 
 
 def _warn(corpus: Corpus) -> None:

@@ -22,10 +22,12 @@ SHORT_SPLIT_NAMES = {"train": ".tr.", "valid": ".va.", "test": ".te."}
 def folder_corpus(path: Path, encoding: Encoding) -> Source:
     """A folder with train, valid and test files or folders; a single file, or a folder of files alone, is train."""
     name = path.resolve().name
-    if path.is_file() or _holds_files_alone(path):
+    if path.is_file():
         return Source(name, {"train": find_documents(path, encoding)})
     found = {split: _find_split(path, split) for split in SPLITS}
     splits = {split: find_documents(where, encoding) for split, where in found.items() if where}
+    if not splits and _holds_files_alone(path):
+        splits = {"train": find_documents(path, encoding)}
     if not splits:
         raise UserError(
             f"{path}: no train, valid or test file or folder in it (train.txt, valid/, corpus.test.jsonl, …), "
@@ -42,7 +44,7 @@ def holds_a_split(path: Path) -> bool:
 def _holds_files_alone(folder: Path) -> bool:
     """True for texts that nobody split; a folder within may hold anything, and is more likely a mistake."""
     entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    return bool(entries) and all(path.is_file() for path in entries) and not holds_a_split(folder)
+    return bool(entries) and all(path.is_file() for path in entries)
 
 
 def named_files(
