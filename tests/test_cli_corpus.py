@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -80,12 +81,12 @@ class TestOutput:
             write_corpus(tmp_path / "wiki" / language, **CATS_AND_DOGS)
         assert [one["name"] for one in statistics(tmp_path / "wiki")] == ["cs", "fi"]
 
-    def test_the_second_time_nothing_is_prepared(self, pets: Path) -> None:
+    def test_the_second_time_nothing_is_prepared(self, pets: Path, wordmint_home: Path) -> None:
         first = wordmint("corpus", "stats", pets, "--json")
+        before = {path: path.stat().st_mtime_ns for path in wordmint_home.rglob("*")}
         second = wordmint("corpus", "stats", pets, "--json")
-        assert "preparing pets" in first.stderr
-        assert second.stderr == ""
-        assert second.stdout == first.stdout
+        assert {path: path.stat().st_mtime_ns for path in wordmint_home.rglob("*")} == before != {}
+        assert (second.stdout, second.stderr) == (first.stdout, first.stderr)
 
     def test_an_encoding_without_the_tables_characters(self, pets: Path) -> None:
         result = wordmint("corpus", "stats", pets, environment={"PYTHONIOENCODING": "ascii"})
@@ -117,7 +118,16 @@ class TestOutput:
         with Path("/dev/full").open("w") as full:
             result = subprocess.run([*STATS, str(pets), *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
         assert result.returncode == 2
-        assert result.stderr.splitlines()[1:] == ["wordmint: the output: No space left on device"]
+        assert result.stderr.splitlines() == ["wordmint: the output: No space left on device"]
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-"])
+    def test_streams_that_are_closed(self, tmp_path: Path, closed: str) -> None:
+        folder = write_corpus(tmp_path / "half", train=CATS_AND_DOGS["train"])  # warned of: it has no other split
+        command = ["sh", "-c", f'"$@" {closed}', "sh", *STATS, str(folder), "--json"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.returncode == 0
+        assert (json.loads(result.stdout)["name"] == "half") if ">&-" not in closed.split() else result.stdout == ""
+        assert result.stderr.startswith("wordmint: warning") if "2>&-" not in closed else result.stderr == ""
 
 
 class TestHelp:
