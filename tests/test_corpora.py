@@ -69,6 +69,7 @@ def test_ptb_is_the_papers_table_1(shared_data: Path) -> None:
         "oov_rate": [None, 0.0, 0.0],
         "tokens": [929_589, 73_760, 82_430],
         "characters": [4_927_442, 386_072, 432_835],
+        "dummies": [0, 0, 0],
     }
     assert len(new_word_frequencies(corpus)) == 0
     types = {corpus.word(type_id) for type_id in range(corpus.num_types)}
@@ -134,6 +135,7 @@ def test_dewiki_is_close_in_kind_to_the_papers_german(shared_data: Path) -> None
     assert corpus.shared_documents == []
     statistics = corpus_statistics(corpus)
     assert statistics.heaps.exponent == pytest.approx(0.815, abs=0.001)
+    assert statistics.burstiness is not None
     assert statistics.burstiness.ratio is not None
     assert statistics.burstiness.ratio > 50
 
@@ -188,6 +190,7 @@ def test_the_demo_is_english_that_comes_in_bursts(demo_corpus: Corpus) -> None:
     statistics = corpus_statistics(demo_corpus)
     assert statistics.heaps.exponent is not None
     assert 0.6 < statistics.heaps.exponent < 0.9
+    assert statistics.burstiness is not None
     assert statistics.burstiness.ratio is not None
     assert statistics.burstiness.ratio > 10
     assert "the" in words_of(demo_corpus, "test")

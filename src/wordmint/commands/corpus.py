@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 app = App(name="corpus", help="Fetch corpora, look at their statistics, draw their new words.")
 
+DUMMIES_TOLD = 0.01  # of a split's characters: from here on they colour every number
 NameOrPath = Annotated[str, Parameter(allow_leading_hyphen=True)]  # or "-" would be taken for an option
 
 
@@ -173,5 +174,12 @@ def _warn(corpus: Corpus) -> None:
     missing = [split for split in SPLITS if split not in corpus.splits]
     if missing:
         print(f"wordmint: warning: {corpus.name} has no {' and no '.join(missing)} split", file=sys.stderr)
+    shares = {name: split.num_dummies / split.num_characters for name, split in corpus.splits.items()}
+    if many := [f"{share:.1%} in {name}" for name, share in shares.items() if share > DUMMIES_TOLD]:
+        print(
+            f"wordmint: warning: {corpus.name}: the dummy stands for many characters ({' and '.join(many)}), "
+            "which were too rare or could not be read",
+            file=sys.stderr,
+        )
     for one, other in corpus.shared_documents:
         print(f"wordmint: warning: {corpus.name}: {one} and {other} are the same text", file=sys.stderr)
