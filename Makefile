@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+NEW_ENOUGH := sys.exit(sys.version_info < (3, 11))
 
 .PHONY: demo test check format bench clean
 
@@ -26,9 +27,13 @@ format: $(READY) ## put the code into shape
 bench: $(READY)  ## measure; each prints a table and one JSON line
 	$(BIN)/python benchmarks/prepare.py
 
-# PyTorch's CPU build suffices: where pip can find one (a wheel on disk, or its own index), the pin takes it.
+# On Linux, pip gets PyTorch's GPU build, of several GB. A CPU build that is in .venv already is kept: see the README.
+# A .venv that is whole is kept, so that a changed list of packages costs no more than what changed.
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; $(NEW_ENOUGH)' 2>/dev/null || { \
+	  echo 'Wordmint needs Python 3.11 or newer, which $(PYTHON) is not: make PYTHON=/path/to/python3.11' >&2; exit 1; }
+	@rm -f $@
+	@$(BIN)/python -c 'import pip, sys; $(NEW_ENOUGH)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[dev]'
 	touch $@
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,13 +16,35 @@ from typing import Any
 import pytest
 
 from tests.command import STATS, WORDMINT, assert_user_mistake, statistics, wordmint, write_corpus
+from wordmint.corpora.source import SPLITS
 
 # Lines come 30 times, as characters with fewer than 25 occurrences would be dummies: here d, o and g alone are.
 CATS_AND_DOGS = {"train": "the cat sat\n" * 30, "valid": "the dog sat\n" * 5, "test": "a cat\n"}
 COUNTED_BY_HAND = {
-    "train": {"character_types": 8, "word_types": 4, "oov_rate": None, "tokens": 120, "characters": 360},
-    "valid": {"character_types": 8, "word_types": 4, "oov_rate": 5 / 20, "tokens": 20, "characters": 60},
-    "test": {"character_types": 5, "word_types": 3, "oov_rate": 1 / 3, "tokens": 3, "characters": 6},
+    "train": {
+        "character_types": 8,
+        "word_types": 4,
+        "oov_rate": None,
+        "tokens": 120,
+        "characters": 360,
+        "dummies": 0,
+    },
+    "valid": {
+        "character_types": 8,
+        "word_types": 4,
+        "oov_rate": 5 / 20,
+        "tokens": 20,
+        "characters": 60,
+        "dummies": 15,
+    },
+    "test": {
+        "character_types": 5,
+        "word_types": 3,
+        "oov_rate": 1 / 3,
+        "tokens": 3,
+        "characters": 6,
+        "dummies": 0,
+    },
 }
 
 
@@ -31,6 +57,31 @@ def buffered_output(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def pets(tmp_path: Path) -> Path:
     return write_corpus(tmp_path / "pets", **CATS_AND_DOGS)
+
+
+@pytest.fixture
+def cats(tmp_path: Path) -> Path:
+    """A corpus of which there is nothing to warn."""
+    return write_corpus(tmp_path / "cats", **{split: "the cat sat\n" * 30 + f"a {split}\n" * 30 for split in SPLITS})
+
+
+def in_a_terminal(columns: int, *arguments: str | Path) -> str:
+    """What a user sees in a terminal of that width."""
+    here, there = os.openpty()
+    termios.tcsetwinsize(there, (24, columns))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [*WORDMINT, *map(str, arguments)]
+    shown = b""
+    with subprocess.Popen(
+        command, stdout=there, stderr=subprocess.PIPE, env=environment | {"TERM": "xterm"}
+    ) as process:
+        os.close(there)
+        with suppress(OSError):  # Linux says with an error that nobody writes any more
+            while part := os.read(here, 1 << 16):
+                shown += part
+    os.close(here)
+    assert process.returncode == 0
+    return re.sub(r"\x1b\[[\d;]*m", "", shown.decode()).replace("\r\n", "\n")
 
 
 def rows(table: str) -> dict[str, list[str]]:
@@ -59,8 +110,46 @@ class TestOutput:
         assert table["OOV rate"] == ["–", "25.00%", "33.33%"]
         assert table["Tokens"] == ["120", "20", "3"]
         assert table["Characters"] == ["360", "60", "6"]
-        assert "Growth" in table
-        assert "Burstiness" in table
+        assert "Growth and burstiness need 1,000 words; train is too short" in result.stdout
+
+    def test_growth_and_burstiness(self, tmp_path: Path) -> None:
+        text = "".join(f"word{number} and word{number % 7}\n" for number in range(1000))
+        table = rows(wordmint("corpus", "stats", write_corpus(tmp_path / "long", train=text)).stdout)
+        assert table["Growth"][0].startswith("word types ≈ ")
+        assert table["Burstiness"][0].startswith("0.9% of the words new to train come again")
+
+    @pytest.mark.parametrize("columns", [80, 60])
+    def test_several_corpora_in_a_narrow_terminal(self, tmp_path: Path, columns: int) -> None:
+        names = ("wikipedia-de", "wikipedia-cs")
+        for name in names:
+            write_corpus(
+                tmp_path / "all" / name, train="the cat sat\n" * 50_000, valid="the dog\n" * 20_000, test="a\n" * 10_000
+            )
+        shown = in_a_terminal(columns, "corpus", "stats", tmp_path / "all").split("Growth")[0]
+        assert max(len(line.rstrip()) for line in shown.splitlines()) <= columns
+        for name in names:
+            numbers = [line.split()[1:] for line in shown.splitlines() if line.split()[:1] == [name]]
+            assert len(numbers) > 1  # tables, one below the other
+            together = " ".join(number for row in numbers for number in row)
+            assert together == "8 8 2 4 3 2 33.33% 50.00% 200,000 60,000 20,000 600,000 160,000 20,000"
+
+    def test_a_wide_terminal_has_one_table(self, pets: Path, cats: Path) -> None:
+        shown = in_a_terminal(160, "corpus", "stats", pets, cats).split("Growth")[0]
+        assert [line.split()[0] for line in shown.splitlines() if line.startswith((" pets", " cats"))] == [
+            "pets",
+            "cats",
+        ]
+
+    def test_one_corpus_in_a_very_narrow_terminal(self, pets: Path) -> None:
+        table = rows(in_a_terminal(30, "corpus", "stats", pets))
+        assert table["Characters"] == ["360", "60", "6"]
+
+    def test_a_long_name_is_whole(self, tmp_path: Path) -> None:
+        names = [letter * 100 for letter in "ab"]
+        for name in names:
+            write_corpus(tmp_path / "all" / name, **CATS_AND_DOGS)
+        for corpora in (tmp_path / "all", tmp_path / "all" / names[0]):
+            assert names[0] in in_a_terminal(80, "corpus", "stats", corpora)
 
     def test_json(self, pets: Path) -> None:
         found = statistics(pets)
@@ -80,12 +169,12 @@ class TestOutput:
             write_corpus(tmp_path / "wiki" / language, **CATS_AND_DOGS)
         assert [one["name"] for one in statistics(tmp_path / "wiki")] == ["cs", "fi"]
 
-    def test_the_second_time_nothing_is_prepared(self, pets: Path) -> None:
+    def test_the_second_time_nothing_is_prepared(self, pets: Path, wordmint_home: Path) -> None:
         first = wordmint("corpus", "stats", pets, "--json")
+        before = {path: path.stat().st_mtime_ns for path in wordmint_home.rglob("*")}
         second = wordmint("corpus", "stats", pets, "--json")
-        assert "preparing pets" in first.stderr
-        assert second.stderr == ""
-        assert second.stdout == first.stdout
+        assert {path: path.stat().st_mtime_ns for path in wordmint_home.rglob("*")} == before != {}
+        assert (second.stdout, second.stderr) == (first.stdout, first.stderr)
 
     def test_an_encoding_without_the_tables_characters(self, pets: Path) -> None:
         result = wordmint("corpus", "stats", pets, environment={"PYTHONIOENCODING": "ascii"})
@@ -94,12 +183,11 @@ class TestOutput:
         assert oov_rate.replace("|", " ").split() == ["OOV", "rate", r"\u2013", "25.00%", "33.33%"]
 
     @pytest.mark.parametrize("arguments", [(), ("--json",), ("--help",)])
-    def test_a_reader_that_is_gone(self, pets: Path, arguments: tuple[str, ...]) -> None:
-        wordmint("corpus", "stats", pets)  # prepared, so that no progress is shown
+    def test_a_reader_that_is_gone(self, cats: Path, arguments: tuple[str, ...]) -> None:
         reader, writer = os.pipe()
         os.close(reader)  # before the command starts, so that its first byte finds nobody
         try:
-            result = subprocess.run([*STATS, str(pets), *arguments], stdout=writer, stderr=subprocess.PIPE)
+            result = subprocess.run([*STATS, str(cats), *arguments], stdout=writer, stderr=subprocess.PIPE)
         finally:
             os.close(writer)
         assert result.stderr == b""
@@ -113,11 +201,20 @@ class TestOutput:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here to stand for a full disk")
     @pytest.mark.parametrize("arguments", [(), ("--json",)])
-    def test_a_full_disk_behind_the_output(self, pets: Path, arguments: tuple[str, ...]) -> None:
+    def test_a_full_disk_behind_the_output(self, cats: Path, arguments: tuple[str, ...]) -> None:
         with Path("/dev/full").open("w") as full:
-            result = subprocess.run([*STATS, str(pets), *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+            result = subprocess.run([*STATS, str(cats), *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
         assert result.returncode == 2
-        assert result.stderr.splitlines()[1:] == ["wordmint: the output: No space left on device"]
+        assert result.stderr.splitlines() == ["wordmint: the output: No space left on device"]
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-"])
+    def test_streams_that_are_closed(self, tmp_path: Path, closed: str) -> None:
+        folder = write_corpus(tmp_path / "half", train=CATS_AND_DOGS["train"])  # warned of: it has no other split
+        command = ["sh", "-c", f'"$@" {closed}', "sh", *STATS, str(folder), "--json"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.returncode == 0
+        assert (json.loads(result.stdout)["name"] == "half") if ">&-" not in closed.split() else result.stdout == ""
+        assert result.stderr.startswith("wordmint: warning") if "2>&-" not in closed else result.stderr == ""
 
 
 class TestHelp:
@@ -205,6 +302,15 @@ class TestWarnings:
         assert found["splits"]["test"]["oov_rate"] is None
         assert found["measured_on"] == "valid"
 
+    def test_many_dummies(self, pets: Path, cats: Path) -> None:
+        result = wordmint("corpus", "stats", pets)
+        warning = (
+            "wordmint: warning: pets: the dummy stands for many characters (25.0% in valid), "
+            "which were too rare or could not be read"
+        )
+        assert result.stderr.splitlines() == [warning]
+        assert wordmint("corpus", "stats", cats).stderr == ""
+
     def test_a_shared_document(self, tmp_path: Path) -> None:
         write_corpus(tmp_path / "leak" / "train", one="a b c\n", two="d e f\n")
         write_corpus(tmp_path / "leak" / "test", copied="d e f\n", own="g\n" * 30)
@@ -262,6 +368,20 @@ class TestStandardInput:
 
     def test_nothing_comes(self) -> None:
         assert_user_mistake(wordmint("corpus", "stats", "-"), "stdin: the train split holds no words")
+
+    @pytest.mark.parametrize("kind", ["dash", "pipe"])
+    def test_damage_is_said_of_what_was_given(self, tmp_path: Path, kind: str) -> None:
+        damaged, pipe = b"fine\n\xff\n", tmp_path / "pipe"
+        if kind == "pipe":
+            os.mkfifo(pipe)
+            Thread(target=pipe.write_bytes, args=(damaged,), daemon=True).start()
+        result = wordmint("corpus", "stats", "-" if kind == "dash" else pipe, stdin=damaged)
+        assert_user_mistake(result, f"wordmint: {'<stdin>' if kind == 'dash' else pipe}:2: not utf-8 at byte 5;")
+
+    def test_it_is_closed(self) -> None:
+        command = ["sh", "-c", '"$@" <&-', "sh", *STATS, "-"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert_user_mistake(result, "<stdin>: closed; give it some text")
 
     def test_a_pipe(self, tmp_path: Path) -> None:
         """What a shell makes of `wordmint corpus stats <(zcat …)`."""

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.made_corpora import words_of
-from wordmint.corpora.catalogue import MWC_LARGE_NAMES, MWC_NAMES, NAMES, find_sources
+from wordmint.corpora.catalogue import MWC_NAMES, NAMES, find_sources, name_of_download
 from wordmint.corpora.corpus import Corpus
 from wordmint.corpora.demo import demo
 from wordmint.corpora.figure import new_word_frequencies
@@ -69,6 +69,7 @@ def test_ptb_is_the_papers_table_1(shared_data: Path) -> None:
         "oov_rate": [None, 0.0, 0.0],
         "tokens": [929_589, 73_760, 82_430],
         "characters": [4_927_442, 386_072, 432_835],
+        "dummies": [0, 0, 0],
     }
     assert len(new_word_frequencies(corpus)) == 0
     types = {corpus.word(type_id) for type_id in range(corpus.num_types)}
@@ -134,6 +135,7 @@ def test_dewiki_is_close_in_kind_to_the_papers_german(shared_data: Path) -> None
     assert corpus.shared_documents == []
     statistics = corpus_statistics(corpus)
     assert statistics.heaps.exponent == pytest.approx(0.815, abs=0.001)
+    assert statistics.burstiness is not None
     assert statistics.burstiness.ratio is not None
     assert statistics.burstiness.ratio > 50
 
@@ -188,6 +190,7 @@ def test_the_demo_is_english_that_comes_in_bursts(demo_corpus: Corpus) -> None:
     statistics = corpus_statistics(demo_corpus)
     assert statistics.heaps.exponent is not None
     assert 0.6 < statistics.heaps.exponent < 0.9
+    assert statistics.burstiness is not None
     assert statistics.burstiness.ratio is not None
     assert statistics.burstiness.ratio > 10
     assert "the" in words_of(demo_corpus, "test")
@@ -249,6 +252,23 @@ def test_an_mwc_that_lacks_a_size_says_so(tmp_path: Path) -> None:
         find_sources("mwc-large", folder, UTF8)
 
 
+def test_the_articles_of_the_mwc_are_documents(tmp_path: Path) -> None:
+    write(tmp_path, {f"wiki_{language}/te/Q7": "rare" for language in ("fr", "en")})
+    write(tmp_path, {"wiki_en/tr/Q42": "a" * RARE_BELOW, "wiki_en/tr/Q1": "a a\n", "wiki_en/va/Q2": "b"})
+    english, french = find_sources("mwc-articles", tmp_path, UTF8)
+    assert (english.name, french.name) == ("mwc-en-articles", "mwc-fr-articles")
+    corpus = prepare(english)
+    assert {name: split.document_names for name, split in corpus.splits.items()} == {
+        "train": ["Q1", "Q42"],
+        "valid": ["Q2"],
+        "test": ["Q7"],
+    }
+    assert words_of(corpus, "test") == ["\ufffda\ufffd\ufffd", "\n"]  # raw: its rare characters become the dummy here
+    assert [source.name for source in find_sources("mwc-fr-articles", tmp_path, UTF8)] == ["mwc-fr-articles"]
+    with pytest.raises(UserError, match="wiki_de: no articles of the MWC here; tr, va and te would be"):
+        find_sources("mwc-de-articles", write_mwc(tmp_path, ("de",)), UTF8)
+
+
 def test_released_files_may_be_compressed(tmp_path: Path) -> None:
     folder = tmp_path / "wiki_en" / "ptb_format"
     folder.mkdir(parents=True)
@@ -266,11 +286,12 @@ def test_released_files_may_be_compressed(tmp_path: Path) -> None:
 
 def test_the_names_are_those_in_the_help() -> None:
     assert NAMES[:4] == ("demo", "ptb", "wikitext-2", "mwc")
-    assert len(MWC_NAMES) == len(MWC_LARGE_NAMES) == 1 + len(LANGUAGES)
+    assert {"mwc-en", "mwc-large", "mwc-ru-large", "mwc-articles", "mwc-fi-articles"} <= set(MWC_NAMES)
+    assert len(MWC_NAMES) == 3 * (1 + len(LANGUAGES))
     assert [source.name for source in find_sources("demo", None, UTF8)] == ["demo"]
 
 
-@pytest.mark.parametrize("name", ["ptb", "wikitext-2", "mwc", "mwc-de", "mwc-de-large"])
+@pytest.mark.parametrize("name", ["ptb", "wikitext-2", "mwc", "mwc-de", "mwc-de-large", "mwc-articles"])
 def test_a_corpus_that_was_not_fetched_says_how(name: str, wordmint_home: Path, tmp_path: Path) -> None:
     corpus = "mwc" if name.startswith("mwc") else name
     with pytest.raises(UserError) as raised:
@@ -279,6 +300,20 @@ def test_a_corpus_that_was_not_fetched_says_how(name: str, wordmint_home: Path, 
     assert f"run `wordmint corpus fetch {corpus}`, or point --data at your copy" in str(raised.value)
     with pytest.raises(UserError, match="name a folder that exists"):
         find_sources(name, tmp_path / "nowhere", UTF8)
+
+
+@pytest.mark.parametrize(
+    ("name", "fetched"), [("ptb", "ptb"), ("wikitext2", "wikitext-2"), ("mwc-en", "mwc"), ("mwc-ru-articles", "mwc")]
+)
+def test_what_is_fetched_for_a_name(name: str, fetched: str) -> None:
+    assert name_of_download(name) == fetched
+
+
+@pytest.mark.parametrize("name", ["demo", "folder"])
+def test_data_is_not_ignored_where_it_says_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path, {"folder/train.txt": "a"}))
+    with pytest.raises(UserError, match=rf"^--data there: .* and {name} is none of them; leave it away, or name"):
+        find_sources(name, Path("there"), UTF8)
 
 
 @pytest.mark.parametrize("name", ["ptb-large", "demo-large", "mwc-xx", "mwc-en-fr", "penn", ""])
@@ -349,6 +384,31 @@ def test_two_files_for_a_split_are_a_mistake(tmp_path: Path, names: tuple[str, s
 def test_a_folder_of_corpora_is_each_of_them(tmp_path: Path) -> None:
     folder = write(tmp_path, {"fr/train.txt": "a", "en/train/x": "b", "notes/readme": "c", "log.txt": "d"})
     assert [source.name for source in find_sources(str(folder), None, UTF8)] == ["en", "fr"]
+
+
+def test_a_language_is_no_split(tmp_path: Path) -> None:
+    """tr is Turkish and te Telugu: their folders and files are parts of no train/test split."""
+    folder = write(tmp_path / "wiki", {f"{language}/{split}.txt": "a" for language in ("te", "tr") for split in SPLITS})
+    sources = find_sources(str(folder), None, UTF8)
+    assert [(source.name, list(source.splits)) for source in sources] == [("te", [*SPLITS]), ("tr", [*SPLITS])]
+    folder = write(tmp_path / "novels", {"novel.tr": "a", "te.txt": "b", "en.txt": "c"})
+    (source,) = find_sources(str(folder), None, UTF8)
+    assert {split: len(documents.files) for split, documents in source.splits.items()} == {"train": 3}
+
+
+def test_a_folder_of_files_alone_is_train(tmp_path: Path) -> None:
+    folder = write(tmp_path / "novels", {"b.txt": "b", "a.txt": "a", ".hidden/x": "c"})
+    (source,) = find_sources(str(folder), None, UTF8)
+    assert source.name == "novels"
+    assert [(split, [name for name, _ in documents.files]) for split, documents in source.splits.items()] == [
+        ("train", ["a.txt", "b.txt"])
+    ]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
+def test_a_device_is_no_corpus() -> None:
+    with pytest.raises(UserError, match=r"^/dev/zero: a device or a socket; a corpus is a file or a folder"):
+        find_sources("/dev/zero", None, UTF8)
 
 
 def test_a_file_is_a_corpus_of_train_alone(tmp_path: Path) -> None:

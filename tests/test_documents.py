@@ -90,6 +90,12 @@ def test_standard_input_that_is_not_utf8(tmp_path: Path, monkeypatch: pytest.Mon
             names_and_texts(Path("-"))
 
 
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UserError, match=r"^<stdin>: closed; give it some text"):
+        names_and_texts(Path("-"))
+
+
 def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file or folder"):
         find_documents(tmp_path / "nowhere")
@@ -110,10 +116,10 @@ def test_json_lines_give_back_each_text(rows: list[str]) -> None:
         assert names_and_texts(path) == [(f"d{n}", text) for n, text in enumerate(rows)]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.jsonl.gz", "a.jsonl.xz", "a.ndjson.zst"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.jsonl.gz", "a.jsonl.xz", "a.ndjson.zst", "A.JSONL.GZ"])
 def test_json_lines_are_told_by_the_name(tmp_path: Path, name: str) -> None:
     content = b'{"text": "x"}\r\n\n  \n{"text": "y\\n", "id": 7}\n'
-    path = written(tmp_path / name, COMPRESS.get(Path(name).suffix, bytes)(content))
+    path = written(tmp_path / name, COMPRESS.get(Path(name).suffix.lower(), bytes)(content))
     assert names_and_texts(path) == [(f"{path}:1", "x"), ("7", "y\n")]
 
 
@@ -150,6 +156,14 @@ def test_a_bad_row_is_named_by_its_line(tmp_path: Path, row: str, complaint: str
         names_and_texts(path)
 
 
+def test_a_long_row_comes_in_pieces(tmp_path: Path) -> None:
+    text = "".join(f"{number} é " for number in range(BYTES_PER_PIECE // 4))
+    [document] = find_documents(written(tmp_path / "a.jsonl", json.dumps({"text": text})))
+    pieces = list(document.pieces)
+    assert max(map(len, pieces)) <= BYTES_PER_PIECE < len(text)
+    assert "".join(pieces) == text
+
+
 def test_a_whole_surrogate_pair_is_a_character(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", '{"text": "\\ud83d\\ude00"}')
     assert names_and_texts(path)[0][1] == "\U0001f600"
@@ -168,6 +182,11 @@ def test_compressed_files_by_name(tmp_path: Path, suffix: str, content: bytes) -
 def test_compressed_parts_one_after_the_other_are_one_text(tmp_path: Path, suffix: str) -> None:
     content = COMPRESS[suffix](b"one\n") + COMPRESS[suffix](b"two\n")
     assert read(written(tmp_path / f"a.txt{suffix}", content)) == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_a_suffix_in_capitals(tmp_path: Path, suffix: str) -> None:
+    assert read(written(tmp_path / f"A.TXT{suffix.upper()}", COMPRESS[suffix](b"one\n"))) == "one\n"
 
 
 def some_lines() -> bytes:
@@ -228,6 +247,7 @@ ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-be", "ascii", "cp1252", "sh
 @example(b"abcd\xe2\x82", "utf-8")
 @example(b"abcde\xef\xbb\xbfa mark that is none", "utf-8")
 @example(b"abc\xe2\x82d", "utf-8")
+@example(b"a\x00\x00\xdc", "utf-16")  # no byte order mark, and damage besides
 def test_the_line_and_byte_of_damage_are_exact(content: bytes, encoding: str) -> None:
     complaint = expected_complaint(content, encoding)
     if complaint is None:
@@ -274,7 +294,7 @@ def test_utf16_of_unknown_byte_order(tmp_path: Path, errors: Literal["strict", "
         read(path, Encoding("utf-16", errors))
 
 
-@pytest.mark.parametrize("name", ["klingon", "hex"])
+@pytest.mark.parametrize("name", ["klingon", "hex", "undefined", "punycode", "Punycode", "idna"])
 def test_an_encoding_that_is_none(name: str) -> None:
     with pytest.raises(UserError, match=f"^no encoding is called '{name}'; try utf-8"):
         Encoding(name)

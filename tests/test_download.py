@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from wordmint.corpora.download import STAGING, fetch_corpus, fetch_files
-from wordmint.corpora.mwc import mwc
+from wordmint.corpora.mwc import Release, mwc
 from wordmint.corpora.public_homes import HOMES, MWC, PTB, ArchiveMirror, FileMirror, PublicFile, PublicHome
 from wordmint.corpora.resume import BYTES_PER_CHUNK, Patience
 from wordmint.errors import UserError
@@ -377,17 +377,21 @@ def test_an_archive_is_checked_as_a_whole(site: Site, folder: Path) -> None:
 def test_mwc_lands_where_its_reader_looks(site: Site, folder: Path, is_nested: bool) -> None:
     members = {f"mwc/{file.path}": f"text of {file.path}\n".encode() for file in MWC.files}
     members["mwc/wiki_en/raw/wiki_en.tr.raw.unk"] = b"another format"
+    members |= {"mwc/wiki_en/va/Q42": b"an article\n", "mwc/wiki_en/va/../../../../../evil": b"evil"}
     content = zipped({"Datasets/mwc.tar.gz": tarred(members)} if is_nested else members)
     site.pages["/mwc.zip"] = content
     home = replace(MWC, mirrors=(ArchiveMirror(f"{site.address}/mwc.zip"),))
     assert fetch_files(home, folder, IMPATIENT) == {f"{site.address}/mwc.zip": sha256(content)}
-    assert len(everything_in(folder)) == len(MWC.files) == 42
-    for large in (False, True):
-        sources = mwc(folder, Encoding(), large=large)
+    assert len(MWC.files) == 42
+    assert set(everything_in(folder)) == {*(file.path for file in MWC.files), "wiki_en/va/Q42"}
+    for release, kind in ((Release.SMALL, "ptb_format"), (Release.LARGE, "ptb_format_large")):
+        sources = mwc(folder, Encoding(), release=release)
         assert len(sources) == 7
         [document] = sources[0].splits["valid"]
-        kind = "ptb_format_large" if large else "ptb_format"
         assert document.text == f"text of wiki_en/{kind}/wiki_en.va.raw.unk\n"
+    (source,) = mwc(folder, Encoding(), ("en",), Release.ARTICLES)
+    [article] = source.splits["valid"]
+    assert (article.name, article.text) == ("Q42", "an article\n")
 
 
 def test_mwc_may_come_without_some_files(site: Site, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -428,6 +432,15 @@ def test_homes_are_complete() -> None:
         assert len({file.path for file in home.files}) == len(home.files) >= 3
         assert all(file.sha256 is None or len(file.sha256) == 64 for file in home.files)
         assert home.may_lack_files or all(file.sha256 for file in home.files)
+
+
+def test_the_command_line_fetches_the_whole_of_a_part(tmp_path: Path) -> None:
+    for file in MWC.files:
+        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file.path).write_text("here already")
+    command = [sys.executable, "-m", "wordmint", "corpus", "fetch", "mwc-en", "--out", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout.startswith(f"mwc is in {tmp_path}\n")
 
 
 def test_the_command_line_knows_the_corpora() -> None:

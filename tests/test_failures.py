@@ -5,6 +5,7 @@ Nothing here waits for a clock: a command that must still be at work reads a pip
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -14,13 +15,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from time import sleep
 
 import pytest
 
-from tests.command import STATS, assert_user_mistake, statistics, wordmint, write_corpus
+from tests.command import STATS, WORDMINT, assert_user_mistake, statistics, wordmint, write_corpus
 
 INTERRUPTED = 130
+TERMINATED = 143
 MEBIBYTE = 1 << 20
 LIMITED = """
 import os, resource, sys
@@ -93,6 +95,14 @@ class TestFullDisk:
         result = on_a_disk("ro", wordmint_home, folder)
         assert_user_mistake(result, "preparing small failed (Read-only file system)", "set WORDMINT_HOME")
 
+    def test_standard_input_that_does_not_fit(self, tmp_path: Path) -> None:
+        """The disk for temporary files is full, here as no file on it may grow further."""
+        prefix = (sys.executable, "-c", LIMITED, str(MEBIBYTE))
+        text, environment = b"word " * MEBIBYTE, {"TMPDIR": str(tmp_path)}
+        result = wordmint("corpus", "stats", "-", prefix=prefix, stdin=text, environment=environment)
+        assert_user_mistake(result, f"<stdin>: cannot be kept in {tmp_path} (File too large)", "set TMPDIR")
+        assert list(tmp_path.iterdir()) == []
+
 
 def on_a_disk(options: str, home: Path, corpus: Path) -> subprocess.CompletedProcess[str]:
     """`wordmint corpus stats` with its home on a disk of its own, which it alone sees; stderr ends in what is kept."""
@@ -124,31 +134,44 @@ class TestHome:
         folder = write_corpus(tmp_path / "small", train="a b\n" * 30)
         whole = statistics(folder)
         (prepared,) = (wordmint_home / "prepared").iterdir()
-        for damaged, text in (("train.words.i32", b"\0\0"), ("meta.json", b'{"format"')):
+        for damaged, text in (("train.words.i32", b"\0\0"), ("meta.json", b'{"format"'), ("meta.json", b"[]")):
             (prepared / damaged).write_bytes(text)
             assert statistics(folder) == whole
 
 
+def open_for_writing(pipe: Path, process: subprocess.Popen[str]) -> int:
+    """A pipe's end, as soon as the process reads at the other."""
+    while process.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            assert error.errno == errno.ENXIO  # nobody reads yet
+            sleep(0.01)
+    raise AssertionError("the command ended too early")
+
+
 @contextmanager
-def at_work(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def at_work(folder: Path, home: Path) -> Iterator[subprocess.Popen[str]]:
     """The command on a corpus in which it has read train, and waits for a valid split that never comes."""
     write_corpus(folder, train=many_types(10_000))
     os.mkfifo(folder / "valid.txt")
-    # The first reading, for the fingerprint, comes to its end; the second, after train, finds nobody writing.
-    Thread(target=(folder / "valid.txt").write_bytes, args=(b"",), daemon=True).start()
     command = [sys.executable, "-c", INTERRUPTIBLE, *STATS, str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stderr is not None
-            assert process.stderr.readline().startswith("preparing waiting: reading train")
+            before = kept(home)
+            os.close(open_for_writing(folder / "valid.txt", process))  # the first reading, for the fingerprint, ends
+            while kept(home) == before and process.poll() is None:
+                sleep(0.01)
+            writer = open_for_writing(folder / "valid.txt", process)  # the second comes after train, and waits
             yield process
+            os.close(writer)
         finally:
             process.kill()
 
 
 class TestInterruption:
     def test_control_c(self, tmp_path: Path, wordmint_home: Path) -> None:
-        with at_work(tmp_path / "waiting") as process:
+        with at_work(tmp_path / "waiting", wordmint_home) as process:
             assert len(kept(wordmint_home)) == 1  # it is writing
             process.send_signal(signal.SIGINT)
             output, errors = process.communicate()
@@ -157,9 +180,24 @@ class TestInterruption:
         assert errors.split("\n") == ["", "wordmint: interrupted; nothing half-written was kept", ""]
         assert kept(wordmint_home) == []
 
+    def test_sigterm(self, tmp_path: Path, wordmint_home: Path) -> None:
+        with at_work(tmp_path / "waiting", wordmint_home) as process:
+            assert len(kept(wordmint_home)) == 1
+            process.terminate()
+            output, errors = process.communicate()
+        assert (process.returncode, output, errors) == (TERMINATED, "", "")
+        assert kept(wordmint_home) == []
+
+    def test_control_c_while_modules_are_imported(self, tmp_path: Path) -> None:
+        (tmp_path / "cyclopts.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+        command = [sys.executable, "-c", INTERRUPTIBLE, *WORDMINT]
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert (result.returncode, result.stdout, result.stderr) == (INTERRUPTED, "", "")
+
     def test_what_a_killed_process_left_is_removed(self, tmp_path: Path, wordmint_home: Path) -> None:
         folder = tmp_path / "waiting"
-        with at_work(folder) as process:
+        with at_work(folder, wordmint_home) as process:
             process.kill()
         (left,) = kept(wordmint_home)
         assert left.endswith(".partial")
@@ -170,7 +208,7 @@ class TestInterruption:
         assert prepared.startswith("waiting-")
 
     def test_what_another_process_is_writing_stays(self, tmp_path: Path, wordmint_home: Path) -> None:
-        with at_work(tmp_path / "waiting"):
+        with at_work(tmp_path / "waiting", wordmint_home):
             (partial,) = kept(wordmint_home)
             statistics(write_corpus(tmp_path / "other", train="a b\n"))
             assert partial in kept(wordmint_home)

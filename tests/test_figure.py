@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,13 +68,34 @@ def test_the_same_corpora_give_the_same_bytes(corpus: Corpus, tmp_path: Path) ->
     assert drawn([corpus], tmp_path / "one.svg") == drawn([corpus], tmp_path / "two.svg")
 
 
-@pytest.mark.parametrize("num_corpora", [2, 4, 7])
+@pytest.mark.parametrize("num_corpora", [2, 4, 7, 12, 13, 16, 35])
 def test_every_corpus_has_a_panel_and_the_page_its_width(corpus: Corpus, tmp_path: Path, num_corpora: int) -> None:
     svg = drawn([corpus] * num_corpora, tmp_path / "words.svg")
     assert sum("words not in train" in text for text in texts_of(svg)) == num_corpora
     width, height = (float(ET.fromstring(svg).attrib[side].removesuffix("pt")) / 72 for side in ("width", "height"))
     assert width == pytest.approx(figure.PAGE_WIDTH)
-    assert height < 10
+    assert height <= figure.PAGE_HEIGHT
+
+
+@pytest.mark.parametrize(("num_panels", "grid"), [(1, (1, 1)), (2, (1, 2)), (7, (3, 3)), (12, (4, 3)), (13, (4, 4))])
+def test_the_grid(num_panels: int, grid: tuple[int, int]) -> None:
+    assert figure._grid(num_panels) == grid
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("en", "en: 1,234 words not in train"),
+        ("wikipedia", "wikipedia\n1,234 words not in train"),
+        ("a" * 50 + "b" * 50, "a" * 14 + "…" + "b" * 13 + "\n1,234 words not in train"),
+    ],
+)
+def test_a_title_is_no_wider_than_its_panel(name: str, title: str) -> None:
+    assert figure._title(name, 1234, num_letters=28) == title
+
+
+def test_a_suffix_in_capitals(corpus: Corpus, tmp_path: Path) -> None:
+    assert drawn([corpus], tmp_path / "WORDS.PNG").startswith(b"\x89PNG")
 
 
 def test_a_corpus_without_new_words_says_so(tmp_path: Path) -> None:
@@ -101,6 +123,14 @@ def test_the_exponent_of_a_known_law_is_found(exponent: float) -> None:
 def test_a_name_is_drawn_as_it_is(tmp_path: Path, corpus: Corpus, name: str) -> None:
     named = Corpus(name, *(getattr(corpus, field) for field in list(Corpus.__dataclass_fields__)[1:]))
     assert f"{name}: 61 words not in train" in texts_of(drawn([named], tmp_path / "words.svg"))
+
+
+def test_a_name_that_is_too_long_leaves_the_page_its_width(tmp_path: Path, corpus: Corpus) -> None:
+    named = replace(corpus, name="name" * 50)
+    texts = texts_of(drawn([named] * 3, tmp_path / "words.svg"))
+    shortened = [text for text in texts if "…" in text]
+    assert len(shortened) == 3
+    assert all(text.startswith("namename") and text.endswith("name") and len(text) <= 28 for text in shortened)
 
 
 # Where none can be drawn.

@@ -250,6 +250,26 @@ def test_a_corpus_of_another_format_is_made_again(tmp_path: Path) -> None:
     assert words_of(made_corpus(tmp_path, train="a"), "train") == ["a", "\n"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["[]", "7", '"format"', "null", '{"format": 1, "bytes": []}', '{"format": 1, "bytes": {}}', '{"format": 1}'],
+)
+def test_a_description_of_something_else_is_made_again(tmp_path: Path, content: str) -> None:
+    folder = prepared_folder(made_corpus(tmp_path, train="a"))
+    (folder / META).write_text(content)
+    assert open_corpus(folder) is None
+    assert words_of(made_corpus(tmp_path, train="a"), "train") == ["a", "\n"]
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "名" * 85, os.fsdecode(b"\xe4" * 255)], ids=["ascii", "wide", "no utf-8"])
+def test_a_long_name_is_shortened_in_the_folders_name_alone(tmp_path: Path, name: str) -> None:
+    source = made_source(tmp_path, {"train": {"a": "b"}})
+    one, other = prepare(replace(source, name=name)), prepare(replace(source, name=f"{name[:-1]}x"))
+    assert (one.name, other.name) == (name, f"{name[:-1]}x")
+    assert prepared_folder(one) != prepared_folder(other)
+    assert prepared_folder(prepare(replace(source, name=name))) == prepared_folder(one)
+
+
 def dead_process() -> int:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
@@ -281,8 +301,9 @@ def test_what_an_earlier_process_of_the_same_number_left_is_no_hindrance(tmp_pat
 def test_a_home_that_cannot_be_made_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("WORDMINT_HOME", str(tmp_path / "file"))
-    with pytest.raises(UserError, match=r"preparing made failed.*WORDMINT_HOME"):
+    with pytest.raises(UserError, match=r"preparing made failed.*WORDMINT_HOME") as raised:
         made_corpus(tmp_path / "corpus", train="a")
+    assert "free some space" not in str(raised.value)  # which would not help
 
 
 def test_a_source_whose_file_is_gone(tmp_path: Path) -> None:

@@ -105,6 +105,16 @@ def test_one_word_grows_by_no_law() -> None:
     assert (growth.tokens, growth.types, growth.exponent, growth.scale) == ([1], [1], None, None)
 
 
+@pytest.mark.parametrize(("num_words", "is_long"), [(999, False), (1000, True)])
+def test_a_text_of_fewer_than_a_thousand_words_has_neither(num_words: int, is_long: bool) -> None:
+    text = " ".join(f"w{number % 500 * (number % 2)}" for number in range(num_words - 1))
+    found = corpus_statistics(made(train=text))
+    assert found.splits["train"] is not None
+    assert found.splits["train"].tokens == num_words
+    assert (found.heaps.exponent is not None) == (found.burstiness is not None) == is_long
+    assert found.heaps.tokens[-1] == num_words
+
+
 # Burstiness.
 
 
@@ -160,14 +170,16 @@ def test_json_is_as_the_issue_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(found)[:2] == ["name", "splits"]
     assert found["name"] == "made"
     assert found["splits"] == {
-        "train": {"character_types": 4, "word_types": 3, "oov_rate": None, "tokens": 6, "characters": 8},
+        "train": {"character_types": 4, "word_types": 3, "oov_rate": None, "tokens": 6, "characters": 8, "dummies": 0},
         "valid": None,
-        "test": {"character_types": 4, "word_types": 3, "oov_rate": 1 / 3, "tokens": 3, "characters": 4},
+        "test": {"character_types": 4, "word_types": 3, "oov_rate": 1 / 3, "tokens": 3, "characters": 4, "dummies": 0},
     }
     assert list(found["splits"]) == ["train", "valid", "test"]
     assert set(found) == {"name", "splits", "measured_on", "heaps", "burstiness"}
     assert set(found["heaps"]) == {"tokens", "types", "exponent", "scale"}
-    assert set(found["burstiness"]) == {"new_words", "returned", "predicted", "ratio"}
+    assert found["burstiness"] is None  # too short
+    long = json.loads(as_json([corpus_statistics(made(train="a b\n" * 334))]))
+    assert set(long["burstiness"]) == {"new_words", "returned", "predicted", "ratio"}
     assert capsys.readouterr() == ("", "")
 
 

@@ -1,10 +1,12 @@
-"""The command line: `wordmint …`. Mistakes end in one sentence and exit code 2, Ctrl-C in 130."""
+"""The command line: `wordmint …`. Mistakes end in one sentence and exit code 2, Ctrl-C in 130, SIGTERM in 143."""
 
 from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from cyclopts import App, CycloptsError
@@ -16,6 +18,7 @@ from wordmint.errors import UserError
 
 USER_MISTAKE = 2
 INTERRUPTED = 130
+TERMINATED = 143
 
 app = App(
     name="wordmint",
@@ -33,6 +36,8 @@ app.command(reproduce.app)
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    _open_closed_streams()
+    signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):  # an old terminal's encoding must not cost a user the table
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -50,6 +55,18 @@ def main() -> NoReturn:
             _give_up_output()
         sys.exit(_explain(UserError(f"{error.filename or 'the output'}: {error.strerror or error}")))
     sys.exit(0)
+
+
+def _open_closed_streams() -> None:
+    """What is printed into `>&-` goes nowhere; with Python's None in its place it would break, or go to the other."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (open to the end)
+
+
+def _terminate(*_: object) -> NoReturn:
+    """SIGTERM leaves as Ctrl-C does: what is half-written is removed on the way out."""
+    sys.exit(TERMINATED)
 
 
 def _give_up_output() -> None:

@@ -36,7 +36,7 @@ def _live(console: Console, name: str) -> Iterator[Callable[[str, int], None]]:
 
 
 def _plain(console: Console, name: str) -> Iterator[Callable[[str, int], None]]:
-    num_done, next_line = 0, time.monotonic()
+    num_done, next_line = 0, time.monotonic() + SECONDS_BETWEEN_LINES  # short work says nothing
 
     def report(what: str, done: int) -> None:
         nonlocal num_done, next_line

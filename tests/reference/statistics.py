@@ -16,6 +16,7 @@ def split_statistics(words: list[str], train: list[str] | None) -> dict[str, int
         "oov_rate": None if train is None else sum(word not in set(train) for word in words) / len(words),
         "tokens": len(words),
         "characters": len(text),
+        "dummies": text.count("\ufffd"),
     }
 
 

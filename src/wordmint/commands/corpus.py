@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import ExitStack, nullcontext
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 app = App(name="corpus", help="Fetch corpora, look at their statistics, draw their new words.")
 
+DUMMIES_TOLD = 0.01  # of a split's characters: from here on they colour every number
 NameOrPath = Annotated[str, Parameter(allow_leading_hyphen=True)]  # or "-" would be taken for an option
 
 
@@ -49,11 +52,11 @@ def stats(
     Parameters
     ----------
     corpora
-        demo, ptb, wikitext-2, mwc, mwc-LANG, mwc-large, or a folder with train, valid and test files or folders;
-        a single file, or - for standard input, counts as train. Several give one table with a row each. Without any:
-        demo.
+        demo, ptb, wikitext-2, mwc, mwc-LANG (with -large or -articles), or a folder with train, valid and test files
+        or folders; a single file, a folder of files, or - for standard input, counts as train. Several give one table
+        with a row each. Without any: demo.
     json
-        Print JSON instead of a table.
+        Print JSON instead of a table: an object for one corpus, a list of objects for several.
     """
     from wordmint.corpora import tables
     from wordmint.corpora.statistics import corpus_statistics
@@ -98,14 +101,16 @@ def fetch(
     Parameters
     ----------
     corpus
-        ptb, wikitext-2 or mwc.
+        ptb, wikitext-2 or mwc; mwc-LANG stands for the whole mwc.
     out
         Folder to put it in. Without it, where the other commands look.
     """
+    from wordmint.corpora.catalogue import name_of_download
     from wordmint.corpora.download import fetch_corpus
     from wordmint.home import downloads
 
-    fetch_corpus(corpus, out or downloads(corpus))
+    name = name_of_download(corpus)
+    fetch_corpus(name, out or downloads(name))
 
 
 def _prepared(names: tuple[str, ...], options: TextOptions) -> list[Corpus]:
@@ -128,15 +133,39 @@ def _prepared(names: tuple[str, ...], options: TextOptions) -> list[Corpus]:
 
 def _kept(name: str, until_prepared: ExitStack) -> str:
     """Standard input and pipes are put into a file first, as preparing reads its source twice."""
+    from wordmint.text.documents import standard_input
+
     if name.startswith("-") and name != "-":
         raise UserError(f"unknown option {name}; --help shows those there are")
     if name != "-" and not Path(name).is_fifo():
         return name
-    folder = until_prepared.enter_context(TemporaryDirectory(prefix="wordmint-"))
-    path = Path(folder, "stdin" if name == "-" else Path(name).name)
-    with path.open("wb") as file, nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as pipe:
-        shutil.copyfileobj(pipe, file)
+    shown = "<stdin>" if name == "-" else name
+    with nullcontext(standard_input()) if name == "-" else Path(name).open("rb") as text:
+        try:
+            folder = until_prepared.enter_context(TemporaryDirectory(prefix="wordmint-"))
+            path = Path(folder, "stdin" if name == "-" else Path(name).name)
+            with path.open("wb") as file:
+                shutil.copyfileobj(text, file)
+        except OSError as error:
+            raise UserError(_no_room(shown, error)) from None
+    until_prepared.enter_context(_said_of(str(path), shown))
     return str(path)
+
+
+def _no_room(shown: str, error: OSError) -> str:
+    return (
+        f"{shown}: cannot be kept in {tempfile.tempdir or 'a folder for temporary files'} "
+        f"({error.strerror or error}); free some space there or set TMPDIR to a folder on another disk"
+    )
+
+
+@contextmanager
+def _said_of(path: str, shown: str) -> Iterator[None]:
+    """What is wrong with the file that standard input was put into is wrong with standard input."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(str(error).replace(path, shown)) from None
 
 
 def _warn(corpus: Corpus) -> None:
@@ -145,5 +174,12 @@ def _warn(corpus: Corpus) -> None:
     missing = [split for split in SPLITS if split not in corpus.splits]
     if missing:
         print(f"wordmint: warning: {corpus.name} has no {' and no '.join(missing)} split", file=sys.stderr)
+    shares = {name: split.num_dummies / split.num_characters for name, split in corpus.splits.items()}
+    if many := [f"{share:.1%} in {name}" for name, share in shares.items() if share > DUMMIES_TOLD]:
+        print(
+            f"wordmint: warning: {corpus.name}: the dummy stands for many characters ({' and '.join(many)}), "
+            "which were too rare or could not be read",
+            file=sys.stderr,
+        )
     for one, other in corpus.shared_documents:
         print(f"wordmint: warning: {corpus.name}: {one} and {other} are the same text", file=sys.stderr)

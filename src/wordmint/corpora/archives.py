@@ -36,6 +36,16 @@ def find_members(archive: Path, wanted: Iterable[str]) -> Iterator[tuple[str, Re
                 return
 
 
+def find_in_folders(archive: Path, folders: Iterable[str]) -> Iterator[tuple[str, Readable]]:
+    """Each member that lies directly in one of the folders: its path from there on, and its bytes."""
+    with closing(_members(archive)) as members:
+        for name, content in members:
+            file = PurePosixPath(name).name
+            found = next((f"{folder}/{file}" for folder in folders if _ends_with(name, f"{folder}/{file}")), None)
+            if found:
+                yield found, content
+
+
 def _members(archive: Path) -> Generator[tuple[str, Readable]]:
     if not zipfile.is_zipfile(archive):
         with archive.open("rb") as file:

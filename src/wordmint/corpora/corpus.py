@@ -80,8 +80,12 @@ def open_corpus(folder: Path) -> Corpus | None:
             return None
         if any((folder / name).stat().st_size != size for name, size in meta["bytes"].items()):
             return None
-    except (OSError, ValueError, KeyError):
+        return _described(folder, meta)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no JSON, or JSON of something else
         return None
+
+
+def _described(folder: Path, meta: dict[str, Any]) -> Corpus:
     return Corpus(
         name=meta["name"],
         fingerprint=meta["fingerprint"],

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wordmint.corpora.archives import DAMAGE, Readable, find_members
+from wordmint.corpora.archives import DAMAGE, Readable, find_in_folders, find_members
 from wordmint.corpora.public_homes import HOMES, ArchiveMirror, FileMirror, PublicFile, PublicHome
 from wordmint.corpora.resume import USUAL_PATIENCE, FetchError, Patience, ResumingDownloader, Unreachable
 from wordmint.errors import UserError
@@ -111,6 +111,9 @@ class _Errand:
         self.report(f"unpacking {archive.name}", 0, None)
         left = dict(wanted)
         try:
+            if self.home.folders:  # before the wanted ones, which alone tell a later run that something is missing
+                for path, content in find_in_folders(archive, self.home.folders):
+                    self._keep(content, PublicFile(path))
             for name, content in find_members(archive, wanted):
                 file = left.pop(name)
                 self._keep(content, file)

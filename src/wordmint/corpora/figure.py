@@ -1,4 +1,4 @@
-"""The paper's figure of new words: how often the words of dev and test occur that train lacks (figure 3, appendix)."""
+"""The paper's figure of new words: how often the words of dev and test occur that train lacks (figures 2 and 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".svg", ".pdf", ".png")
-PAGE_WIDTH, PANEL_HEIGHT = 7.0, 2.5  # inches: within the text width of A4 and letter paper
+PAGE_WIDTH, PAGE_HEIGHT = 7.0, 9.0  # inches: within the text of A4 and letter paper
+PANEL_HEIGHT = 2.5  # where the page has room for it
+LABELS_HEIGHT = 0.4
+LETTERS_PER_INCH = 12  # of a title, in the usual size
 BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito: told apart by everybody
 LEAST_SHOWN = 0.6  # word types: where the fit expects fewer than one, it says nothing
 STYLE: Any = {
@@ -42,7 +45,7 @@ def new_word_frequencies(corpus: Corpus) -> Int[Array, " new_types"]:
 
 def draw_new_words(corpora: list[Corpus], path: Path) -> None:
     """Write the figure, a panel a corpus, fit to a page."""
-    if path.suffix not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"{path}: a picture's name ends in {', '.join(SUFFIXES)}")
     frequencies = [(corpus.name, new_word_frequencies(corpus)) for corpus in corpora]
     try:
@@ -50,32 +53,51 @@ def draw_new_words(corpora: list[Corpus], path: Path) -> None:
     except ImportError:
         raise UserError("drawing needs matplotlib: `pip install 'wordmint[figures]'`") from None
     matplotlib.use("Agg")
-    with matplotlib.rc_context(STYLE):
+    _, columns = _grid(len(corpora))
+    with matplotlib.rc_context(STYLE | {"font.size": STYLE["font.size"] * min(1.0, 3.5 / columns)}):
         _draw(frequencies, path)
 
 
 def _draw(frequencies: list[tuple[str, Int[Array, " new_types"]]], path: Path) -> None:
     from matplotlib import pyplot
 
-    columns = min(len(frequencies), 3)
-    rows = -(-len(frequencies) // columns)
+    rows, columns = _grid(len(frequencies))
     width = PAGE_WIDTH if columns > 1 else PAGE_WIDTH * 0.65
-    height = PANEL_HEIGHT * rows + 0.4 if columns > 1 else PAGE_WIDTH * 0.45
+    height = min(PANEL_HEIGHT * rows + LABELS_HEIGHT, PAGE_HEIGHT) if columns > 1 else PAGE_WIDTH * 0.45
     figure, panels = pyplot.subplots(
         rows, columns, figsize=(width, height), squeeze=False, sharex=True, sharey=True, layout="constrained"
     )
+    num_letters = int(width / columns * LETTERS_PER_INCH * STYLE["font.size"] / pyplot.rcParams["font.size"])
     for (name, counts), panel in zip(frequencies, panels.flat, strict=False):
-        _panel(panel, name, counts)
+        _panel(panel, _title(name, len(counts), num_letters), counts)
     panels.flat[0].set_ylim(bottom=LEAST_SHOWN)
     for empty in range(len(frequencies), rows * columns):
         panels.flat[empty].set_visible(False)
         panels.flat[empty - columns].tick_params(labelbottom=True)  # nothing below it bears them
     figure.supxlabel("occurrences in valid + test", fontsize="medium")
     figure.supylabel("word types", fontsize="medium")
-    picture = BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+    picture, kind = BytesIO(), path.suffix[1:].lower()
+    figure.savefig(picture, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
     pyplot.close(figure)
     _write_whole(path, picture.getvalue())
+
+
+def _grid(num_panels: int) -> tuple[int, int]:
+    """Rows and columns: three columns as long as the page is high enough, then more, so that panels stay readable."""
+    columns = min(num_panels, 3)
+    while -(-num_panels // columns) > columns + 1:
+        columns += 1
+    return -(-num_panels // columns), columns
+
+
+def _title(name: str, num_new: int, num_letters: int) -> str:
+    """On one line, or on two where the panel is too narrow; a name that is longer than a line loses its middle."""
+    title = f"{name}: {num_new:,} words not in train"
+    if len(title) <= num_letters:
+        return title
+    if len(name) > num_letters:
+        name = f"{name[: num_letters // 2]}…{name[len(name) - (num_letters - 1) // 2 :]}"
+    return f"{name}\n{num_new:,} words not in train"
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -90,8 +112,8 @@ def _write_whole(path: Path, content: bytes) -> None:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _panel(panel: Axes, name: str, counts: Int[Array, " new_types"]) -> None:
-    panel.set_title(f"{name}: {len(counts):,} words not in train", fontsize="medium", loc="left", parse_math=False)
+def _panel(panel: Axes, title: str, counts: Int[Array, " new_types"]) -> None:
+    panel.set_title(title, fontsize="medium", loc="left", parse_math=False)
     panel.set(xscale="log", yscale="log")
     panel.grid(True, which="major", color="0.9", linewidth=0.6)
     panel.set_axisbelow(True)

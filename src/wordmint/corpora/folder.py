@@ -15,19 +15,23 @@ SPLIT_NAMES = {
     "valid": {"valid", "validation", "dev", "val"},
     "test": {"test"},
 }
-SHORT_SPLIT_NAMES = {"train": "tr", "valid": "va", "test": "te"}  # also languages: only between dots
+# Also languages (Turkish, Telugu), so only between dots, and for files alone: a folder of a language is common.
+SHORT_SPLIT_NAMES = {"train": ".tr.", "valid": ".va.", "test": ".te."}
 
 
 def folder_corpus(path: Path, encoding: Encoding) -> Source:
-    """A folder with train, valid and test files or folders; a single file counts as train."""
+    """A folder with train, valid and test files or folders; a single file, or a folder of files alone, is train."""
     name = path.resolve().name
     if path.is_file():
         return Source(name, {"train": find_documents(path, encoding)})
     found = {split: _find_split(path, split) for split in SPLITS}
     splits = {split: find_documents(where, encoding) for split, where in found.items() if where}
+    if not splits and _holds_files_alone(path):
+        splits = {"train": find_documents(path, encoding)}
     if not splits:
         raise UserError(
-            f"{path}: no train, valid or test file or folder in it (train.txt, valid/, corpus.test.jsonl, …)"
+            f"{path}: no train, valid or test file or folder in it (train.txt, valid/, corpus.test.jsonl, …), "
+            "nor is it a folder of nothing but files, which would all be train"
         )
     return Source(name, splits)
 
@@ -35,6 +39,12 @@ def folder_corpus(path: Path, encoding: Encoding) -> Source:
 def holds_a_split(path: Path) -> bool:
     """True for a folder that `folder_corpus` can read."""
     return path.is_dir() and any(_find_split(path, split) for split in SPLITS)
+
+
+def _holds_files_alone(folder: Path) -> bool:
+    """True for texts that nobody split; a folder within may hold anything, and is more likely a mistake."""
+    entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    return bool(entries) and all(path.is_file() for path in entries)
 
 
 def named_files(
@@ -71,4 +81,4 @@ def _names_split(path: Path, split: str) -> bool:
     if path.name.startswith("."):
         return False
     parts = set(re.split(r"[._-]", path.name))
-    return not parts.isdisjoint(SPLIT_NAMES[split]) or SHORT_SPLIT_NAMES[split] in path.name.split(".")
+    return not parts.isdisjoint(SPLIT_NAMES[split]) or (SHORT_SPLIT_NAMES[split] in path.name and path.is_file())

@@ -6,6 +6,7 @@ prepared corpus is found again at once or not at all. It is written under anothe
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -26,6 +27,8 @@ from wordmint.text.documents import Document, Encoding
 from wordmint.text.words import Segmentation, word_lines
 
 WORDS_PER_WRITE = 1 << 20
+NAME_BYTES = 100  # of a folder's name; fingerprint, host and process number come after, and 255 is the most
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 Report = Callable[[str, int], None]  # what is read, and how many characters more
 
 
@@ -37,13 +40,18 @@ def prepare(
 ) -> Corpus:
     """The prepared corpus of a source: opened if it is there, made if it is not."""
     fingerprint = _fingerprint(source, encoding, segmentation)
-    folder = home() / "prepared" / f"{source.name}-{fingerprint[:16]}"
+    folder = home() / "prepared" / f"{_shortened(source.name)}-{fingerprint[:16]}"
     corpus = open_corpus(folder)
     if corpus is None:
         _make(folder, source, segmentation, fingerprint, report)
         corpus = open_corpus(folder)
         assert corpus is not None
     return corpus
+
+
+def _shortened(name: str) -> str:
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= NAME_BYTES else encoded[:NAME_BYTES].decode(errors="ignore")
 
 
 def _fingerprint(source: Source, encoding: Encoding, segmentation: Segmentation) -> str:
@@ -81,9 +89,10 @@ def _make(folder: Path, source: Source, segmentation: Segmentation, fingerprint:
         _move_into_place(partial, folder)
     except OSError as error:
         reason = error.strerror or str(error)
+        remedy = "free some space or " if error.errno in NO_SPACE else ""
         raise UserError(
-            f"{folder.parent}: preparing {source.name} failed ({reason}), nothing was kept; free some space "
-            "or set WORDMINT_HOME to a folder on another disk"
+            f"{folder.parent}: preparing {source.name} failed ({reason}), nothing was kept; {remedy}"
+            "set WORDMINT_HOME to a folder on another disk"
         ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)

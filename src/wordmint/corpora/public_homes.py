@@ -47,6 +47,7 @@ class PublicHome:
     licence: str
     citation: str
     may_lack_files: bool = False  # nobody listed what its archive holds: what comes is taken
+    folders: tuple[str, ...] = ()  # in an archive, all their files are taken along: nobody knows their names
 
 
 PTB = PublicHome(
@@ -118,6 +119,7 @@ MWC = PublicHome(
         'Modeling", ACL'
     ),
     may_lack_files=True,
+    folders=tuple(f"wiki_{language}/{ABBREVIATIONS[split]}" for language in LANGUAGES for split in SPLITS),
 )
 
 HOMES = (PTB, WIKITEXT_2, MWC)

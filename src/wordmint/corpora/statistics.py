@@ -13,7 +13,7 @@ from wordmint.shapes import Array, Int
 from wordmint.text.alphabet import END_OF_WORD_ID
 
 POINTS_PER_DECADE = 10
-HEAPS_FROM = 1000  # words; below, the curve is still the opening sentence
+LEAST_WORDS = 1000  # below, the curve is still the opening sentence, and what comes again is chance
 DISTINCT_WORDS = 100  # the paper's cache size
 
 
@@ -26,6 +26,7 @@ class SplitStatistics:
     oov_rate: float | None  # share of tokens whose type is not in train; of train, and without train, none
     tokens: int  # words and line ends
     characters: int  # of the normalised text: one space between words, one line end a line
+    dummies: int  # how many of them were too rare, or not to be read
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,16 @@ class Burstiness:
 
 @dataclass(frozen=True)
 class CorpusStatistics:
-    """Everything `wordmint corpus stats` says of a corpus; growth and burstiness are those of its first split."""
+    """Everything `wordmint corpus stats` says of a corpus; growth and burstiness are those of its first split.
+
+    Of a text of fewer than 1,000 words there is no burstiness, nor a fit of its growth.
+    """
 
     name: str
     splits: dict[str, SplitStatistics | None]
     measured_on: str
     heaps: Heaps
-    burstiness: Burstiness
+    burstiness: Burstiness | None
 
 
 def corpus_statistics(corpus: Corpus) -> CorpusStatistics:
@@ -72,9 +76,8 @@ def corpus_statistics(corpus: Corpus) -> CorpusStatistics:
         name: _split_statistics(corpus, corpus.splits[name]) if name in corpus.splits else None for name in SPLITS
     }
     first = next(iter(corpus.splits.values()))
-    return CorpusStatistics(
-        corpus.name, splits, first.name, heaps(first.words), burstiness(first.words, corpus.num_types)
-    )
+    bursts = burstiness(first.words, corpus.num_types) if len(first.words) >= LEAST_WORDS else None
+    return CorpusStatistics(corpus.name, splits, first.name, heaps(first.words), bursts)
 
 
 def num_train_types(corpus: Corpus) -> int:
@@ -93,6 +96,7 @@ def _split_statistics(corpus: Corpus, split: Split) -> SplitStatistics:
         oov_rate=oov_rate,
         tokens=len(split.words),
         characters=split.num_characters,
+        dummies=split.num_dummies,
     )
 
 
@@ -113,8 +117,8 @@ def heaps(words: Int[Array, " words"]) -> Heaps:
     num_points = int(np.log10(len(words)) * POINTS_PER_DECADE) + 1
     tokens = np.unique(np.append((10 ** (np.arange(num_points) / POINTS_PER_DECADE)).astype(np.int64), len(words)))
     types = _types_after(words, tokens)
-    fitted = tokens >= min(HEAPS_FROM, tokens[len(tokens) // 2])
-    if fitted.sum() < 2:
+    fitted = tokens >= min(LEAST_WORDS, tokens[len(tokens) // 2])
+    if len(words) < LEAST_WORDS or fitted.sum() < 2:
         return Heaps(tokens.tolist(), types.tolist(), None, None)
     exponent, log_scale = np.polyfit(np.log(tokens[fitted]), np.log(types[fitted]), 1)
     return Heaps(tokens.tolist(), types.tolist(), float(exponent), float(np.exp(log_scale)))

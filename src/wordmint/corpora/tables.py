@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -11,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wordmint.corpora.source import SPLITS
-from wordmint.corpora.statistics import CorpusStatistics, SplitStatistics
+from wordmint.corpora.statistics import LEAST_WORDS, CorpusStatistics, SplitStatistics
 
 ROWS = (
     ("Character types", "character_types"),
@@ -20,32 +22,45 @@ ROWS = (
     ("Tokens", "tokens"),
     ("Characters", "characters"),
 )
-WIDEST = 200  # columns, where the output is no terminal
+UNBOUNDED = 1_000_000  # columns, where the output is no terminal
 
 
 def as_json(statistics: list[CorpusStatistics]) -> str:
     """An object for one corpus, a list for several."""
-    objects = [
-        asdict(one) | {"burstiness": asdict(one.burstiness) | {"ratio": one.burstiness.ratio}} for one in statistics
-    ]
+    objects = [_object(one) for one in statistics]
     return json.dumps(objects[0] if len(objects) == 1 else objects, ensure_ascii=False, allow_nan=False)
+
+
+def _object(statistics: CorpusStatistics) -> dict[str, Any]:
+    bursts = statistics.burstiness
+    return asdict(statistics) | {"burstiness": bursts and asdict(bursts) | {"ratio": bursts.ratio}}
 
 
 def show(statistics: list[CorpusStatistics]) -> None:
     """Print tables a person enjoys reading: tables 1 and 2 for one corpus, table 3 for several."""
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDEST)
+    console = Console(highlight=False)
     if len(statistics) == 1:
-        console.print(_one(statistics[0]))
+        console.print(Text(statistics[0].name, "bold"), soft_wrap=True)
+        _print_whole(console, _one(statistics[0]))
         console.print(_growth(statistics[0]), soft_wrap=True)
     else:
-        console.print(_several(statistics))
-        console.print(_growth_of_several(statistics))
+        for table in _several(statistics, console.width if console.is_terminal else UNBOUNDED):
+            _print_whole(console, table)
+        _print_whole(console, _growth_of_several(statistics))
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table at its own width: rich would cut numbers and names to the terminal's."""
+    table.width = _width(table)
+    console.print(table, soft_wrap=True)
+
+
+def _width(table: Table) -> int:
+    return Console(width=UNBOUNDED).measure(table).maximum
 
 
 def _one(statistics: CorpusStatistics) -> Table:
-    table = Table(title=Text(statistics.name, "bold"), box=SIMPLE_HEAD, title_justify="left")
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("")
     for split in SPLITS:
         table.add_column(split.capitalize(), justify="right")
@@ -54,10 +69,21 @@ def _one(statistics: CorpusStatistics) -> Table:
     return table
 
 
-def _several(statistics: list[CorpusStatistics]) -> Table:
+def _several(statistics: list[CorpusStatistics], max_width: int) -> list[Table]:
+    """A row a corpus, in one table or in as many, one below the other, as the width demands."""
+    shown = [[ROWS[0]]]
+    for row in ROWS[1:]:
+        if _width(_some_of_several(statistics, [*shown[-1], row])) <= max_width:
+            shown[-1].append(row)
+        else:
+            shown.append([row])
+    return [_some_of_several(statistics, rows) for rows in shown]
+
+
+def _some_of_several(statistics: list[CorpusStatistics], rows: Sequence[tuple[str, str]]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("\nCorpus")
-    columns = [(label, field, split) for label, field in ROWS for split in SPLITS]
+    columns = [(label, field, split) for label, field in rows for split in SPLITS]
     columns = [column for column in columns if column[1:] != ("oov_rate", "train")]
     for label, field, split in columns:
         starts_group = split == ("valid" if field == "oov_rate" else "train")
@@ -76,7 +102,9 @@ def _cell(split: SplitStatistics | None, field: str) -> str:
 
 def _growth(statistics: CorpusStatistics) -> str:
     heaps, bursts, text = statistics.heaps, statistics.burstiness, statistics.measured_on
-    fit = f"{heaps.scale:.3g} · tokens^{heaps.exponent:.3f}" if heaps.exponent else "(too short a text to fit)"
+    if not bursts:
+        return f"[bold]Growth[/] and [bold]burstiness[/] need {LEAST_WORDS:,} words; {text} is too short\n"
+    fit = f"{heaps.scale:.3g} · tokens^{heaps.exponent:.3f}" if heaps.exponent else "(none that fits)"
     times = f" ({bursts.ratio:.0f} times less)" if bursts.ratio else ""
     return (
         f"[bold]Growth[/]      word types ≈ {fit} in {text}\n"
@@ -95,8 +123,8 @@ def _growth_of_several(statistics: list[CorpusStatistics]) -> Table:
         table.add_row(
             Text(one.name),
             f"{exponent:.3f}" if exponent else "–",
-            f"{bursts.returned:.1%}",
-            f"{bursts.predicted:.2%}",
-            f"{bursts.ratio:.0f}" if bursts.ratio else "–",
+            f"{bursts.returned:.1%}" if bursts else "–",
+            f"{bursts.predicted:.2%}" if bursts else "–",
+            f"{bursts.ratio:.0f}" if bursts and bursts.ratio else "–",
         )
     return table

@@ -19,6 +19,7 @@ BYTES_PER_PIECE = 1 << 20
 BYTES_PER_ZSTANDARD_READ = 1 << 12  # small, as one byte may stand for 30,000
 COMPRESSED = (".gz", ".xz", ".zst")
 JSON_LINES = (".jsonl", ".ndjson")
+NO_TEXT = ("undefined", "punycode", "idna")  # Python calls them encodings, but of no text or of names of hosts
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,10 @@ class Encoding:
     def __post_init__(self) -> None:
         try:
             "".encode(self.name)
-        except LookupError:
+            is_of_text = codecs.lookup(self.name).name not in NO_TEXT
+        except (LookupError, UnicodeError):
+            is_of_text = False
+        if not is_of_text:
             raise UserError(f"no encoding is called {self.name!r}; try utf-8, latin-1 or utf-16") from None
 
 
@@ -90,15 +94,8 @@ def read_pieces(path: Path, encoding: Encoding = Encoding()) -> Iterator[str]:
         state = decoder.getstate()
         try:
             piece = decoder.decode(chunk, final=not chunk)
-        except UnicodeDecodeError as error:
-            # what the decoder skipped is not in `error.object`; negative where the chunk before holds the beginning
-            num_good = len(chunk) - len(error.object) + error.start
-            line = lines_before + _count_lines(chunk[: max(num_good, 0)], encoding, state) + 1
-            raise _not_readable(path, line, bytes_before + num_good, encoding) from None
-        except UnicodeError as error:  # UTF-16 or UTF-32 without a byte order mark
-            raise UserError(
-                f"{_shown(path)}:1: not {encoding.name} at byte 0 ({error}); name the byte order too, as in utf-16-le"
-            ) from None
+        except UnicodeError as error:
+            raise _unreadable(path, encoding, error, chunk, (bytes_before, lines_before, state)) from None
         if at_start and piece:
             piece, at_start = piece.removeprefix("\ufeff"), False
         bytes_before += len(chunk)
@@ -107,10 +104,25 @@ def read_pieces(path: Path, encoding: Encoding = Encoding()) -> Iterator[str]:
             yield piece
 
 
-def _not_readable(path: Path, line: int, byte: int, encoding: Encoding) -> UserError:
+def _unreadable(
+    path: Path, encoding: Encoding, error: UnicodeError, chunk: bytes, before: tuple[int, int, tuple[bytes, int]]
+) -> UserError:
+    """Where a chunk cannot be decoded; `before` is how many bytes and lines came, and the decoder's state then."""
+    num_bytes, num_lines, state = before
+    try:
+        if isinstance(error, UnicodeDecodeError):
+            # what the decoder skipped is not in `error.object`; negative where the chunk before holds the beginning
+            num_good = len(chunk) - len(error.object) + error.start
+            line = num_lines + _count_lines(chunk[: max(num_good, 0)], encoding, state) + 1
+            return UserError(
+                f"{_shown(path)}:{line}: not {encoding.name} at byte {num_bytes + num_good}; re-encode the file, "
+                "name its encoding with --encoding, or pass --errors replace"
+            )
+    except UnicodeError as no_mark:
+        error = no_mark
+    # UTF-16 or UTF-32 without a byte order mark
     return UserError(
-        f"{_shown(path)}:{line}: not {encoding.name} at byte {byte}; re-encode the file, name its encoding with "
-        "--encoding, or pass --errors replace"
+        f"{_shown(path)}:1: not {encoding.name} at byte 0 ({error}); name the byte order too, as in utf-16-le"
     )
 
 
@@ -123,7 +135,7 @@ def _count_lines(part: bytes, encoding: Encoding, state: tuple[bytes, int]) -> i
 def _read_bytes(path: Path) -> Iterator[bytes]:
     """The file's bytes in chunks, decompressed by its name, with an empty chunk at the end."""
     try:
-        yield from _zstandard_chunks(path) if path.suffix == ".zst" else _chunks(path)
+        yield from _zstandard_chunks(path) if path.suffix.lower() == ".zst" else _chunks(path)
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise UserError(f"{path}: damaged or cut short ({error}); compress or fetch it again") from None
     except OSError as error:
@@ -139,14 +151,21 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 def _open_binary(path: Path) -> gzip.GzipFile | lzma.LZMAFile | BinaryIO:
     if str(path) == "-":
-        return sys.stdin.buffer
-    match path.suffix:
+        return standard_input()
+    match path.suffix.lower():
         case ".gz":
             return gzip.open(path, "rb")
         case ".xz":
             return lzma.open(path, "rb")
         case _:
             return path.open("rb")
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input, where it was not closed."""
+    if sys.stdin is None:  # what Python makes of `<&-`
+        raise UserError("<stdin>: closed; give it some text, or name a file or a folder instead of -")
+    return sys.stdin.buffer
 
 
 def _zstandard_chunks(path: Path) -> Iterator[bytes]:
@@ -195,7 +214,12 @@ def _json_document(row: str, where: str) -> Document:
             f"{where}: the text holds half of a surrogate pair (\\ud800–\\udfff); write the character whole"
         )
     name = next((str(fields[key]) for key in ("name", "id", "title") if key in fields), where)
-    return Document(name, (text,))
+    return Document(name, _pieces_of(text))
+
+
+def _pieces_of(text: str) -> Iterator[str]:
+    """A long text in pieces: its words as one list would take many times its size."""
+    return (text[begin : begin + BYTES_PER_PIECE] for begin in range(0, len(text), BYTES_PER_PIECE))
 
 
 def _lines(pieces: Iterable[str]) -> Iterator[str]:
@@ -210,6 +234,7 @@ def _lines(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _plain_suffix(path: Path) -> str:
+    path = Path(path.name.lower())
     return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
 
 
