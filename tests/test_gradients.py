@@ -51,6 +51,15 @@ def test_blocks_change_nothing(values_per_block: int, monkeypatch: pytest.Monkey
     torch.testing.assert_close(torch.autograd.grad((blocked * weights).sum(), (queries, keys, score)), expected)
 
 
+def test_extreme_keys_have_the_limits_of_a_tanh() -> None:
+    keys = torch.tensor([[[1e4], [100.0], [-100.0], [-1e4]]], requires_grad=True)
+    queries = torch.tensor([[[0.5], [-1.0]]], requires_grad=True)
+    scores = additive_scores(queries, keys, torch.ones(1))
+    torch.testing.assert_close(scores, torch.tensor([1.0, 1.0, -1.0, -1.0]).expand(1, 2, 4))
+    for gradient in torch.autograd.grad(scores.sum(), (queries, keys)):
+        assert (gradient == 0).all()
+
+
 def test_written_keys() -> None:
     plan = full_cache_plan()
     assert gradcheck(
