@@ -7,9 +7,9 @@ NEW_ENOUGH := sys.exit(sys.version_info < (3, 11))
 
 .PHONY: demo test check format bench clean
 
-demo: $(READY)   ## statistics and the figure of new words, on text every Python carries
-	$(BIN)/wordmint corpus stats demo
+demo: $(READY)   ## all of it in a few minutes, on text every Python carries
 	$(BIN)/wordmint corpus plot demo --out demo-out/new-words.svg
+	$(BIN)/wordmint demo --out demo-out
 
 test: $(READY)   ## every test
 	$(BIN)/python -m pytest
@@ -26,6 +26,7 @@ format: $(READY) ## put the code into shape
 
 bench: $(READY)  ## measure; each prints a table and one JSON line
 	$(BIN)/python benchmarks/prepare.py
+	$(BIN)/python benchmarks/train_step.py
 
 # On Linux, pip gets PyTorch's GPU build, of several GB. A CPU build that is in .venv already is kept: see the README.
 # A .venv that is whole is kept, so that a changed list of packages costs no more than what changed.
