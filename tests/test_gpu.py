@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 
 from tests.models import CONFIGS, NO_DROPOUT, laid_out, made_text
+from wordmint.model import lstm
 from wordmint.model.attention import additive_scores, gradients_in_blocks, scores_in_blocks
 from wordmint.model.config import Dropout, HCLMConfig
 from wordmint.model.language_model import Network, build
+from wordmint.model.lstm import _Steps, _StepsInOneLaunch
 from wordmint.model.window import AnyWindow, Window, fitting_profile, to_device
 from wordmint.training.config import TrainingConfig
 from wordmint.training.graph_step import WARM_UP_STEPS, GraphStep
@@ -48,6 +51,84 @@ def test_fused_attention_writes_every_place() -> None:
     scores = additive_scores(*inputs)
     assert torch.isfinite(scores).all()
     assert all(torch.isfinite(part).all() for part in torch.autograd.grad(scores.sum(), inputs))
+
+
+# ---- the steps of an LSTM in one launch --------------------------------------------------------------------------
+
+PACKED = [(5, 5, 3, 1, 1), (25,) * 35, (1, 1, 1), (150,), (875, 870, 700, 420, 300, 130, 40, 9, 1), (70, 40, 40, 2)]
+
+
+def lstm_inputs(sizes: tuple[int, ...], units: int, dtype: torch.dtype) -> list[torch.Tensor]:
+    """Gates' inputs, recurrent weights, and the states before."""
+    torch.manual_seed(sum(sizes))
+    shapes = [(sum(sizes), 4 * units), (4 * units, units), (sizes[0], units), (sizes[0], units)]
+    scales = [1.0, 0.08, 0.5, 1.0]
+    return [
+        (torch.randn(shape, device=GPU) * scale).to(dtype).requires_grad_()
+        for shape, scale in zip(shapes, scales, strict=True)
+    ]
+
+
+def results_and_gradients(steps: Any, inputs: list[torch.Tensor], sizes: tuple[int, ...]) -> list[torch.Tensor]:
+    results = steps(inputs[0] * 1, *inputs[1:], list(sizes))
+    torch.manual_seed(1)
+    weights = [torch.randn(result.shape, device=GPU) for result in results]
+    total = torch.stack(
+        [(result.float() * weight).sum() for result, weight in zip(results, weights, strict=True)]
+    ).sum()
+    return [*results, *torch.autograd.grad(total, inputs)]
+
+
+@pytest.mark.parametrize("sizes", PACKED, ids=len)
+@pytest.mark.parametrize("units", [40, 600])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-3), (torch.bfloat16, 2e-2)], ids=["tf32", "bf16"])
+def test_steps_in_one_launch_are_the_written_out_steps(
+    sizes: tuple[int, ...], units: int, dtype: torch.dtype, tolerance: float
+) -> None:
+    inputs = lstm_inputs(sizes, units, dtype)
+    exact = [part.detach().double().requires_grad_() for part in inputs]
+    expected = results_and_gradients(_Steps.apply, exact, sizes)
+    for _ in range(3):  # a race would not be the same each time
+        mine = results_and_gradients(_StepsInOneLaunch.apply, inputs, sizes)
+        for one, other in zip(mine, expected, strict=True):
+            error = float((one.double() - other).norm() / other.norm())
+            assert error < tolerance
+
+
+@pytest.mark.parametrize("sizes", PACKED, ids=len)
+def test_waiting_changes_nothing(sizes: tuple[int, ...]) -> None:
+    """One launch a step needs no waiting: bit for bit the same, or somebody did not wait."""
+    from wordmint.model.kernels import recurrence
+
+    gates, w_hh, hidden, cell = (part.detach() for part in lstm_inputs(sizes, 600, torch.bfloat16))
+    plan = recurrence.schedule(sizes, GPU)
+    outputs, last_hidden = torch.randn_like(gates[:, :600]), torch.randn_like(hidden)
+    last_cell = torch.randn(hidden.shape, device=GPU)
+    for _ in range(5):
+        whole, single = (recurrence.forward(gates, w_hh, hidden, cell, plan, one_launch=one) for one in (True, False))
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(whole, single, strict=True))
+        _, cells, opened = whole
+        back, one_by_one = (
+            recurrence.backward(outputs, last_hidden, last_cell, w_hh, cells, opened, plan, one_launch=one)
+            for one in (True, False)
+        )
+        assert all(torch.equal(mine, theirs) for mine, theirs in zip(back, one_by_one, strict=True))
+
+
+def test_a_model_learns_the_same_with_steps_in_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = []
+    for in_one_launch in (False, True):
+        monkeypatch.setattr(lstm, "IN_ONE_LAUNCH", in_one_launch)
+        network, windows = network_and_windows()
+        step, state, seen = GraphStep(network, CONFIG), network.start(2), []
+        for window in windows[:20]:
+            state = step(window, state)
+            seen.append(step.nats.clone())
+        losses.append(torch.stack(seen))
+    torch.testing.assert_close(losses[0], losses[1], rtol=2e-3, atol=0)
+
+
+# ---- the step as one graph ---------------------------------------------------------------------------------------
 
 
 def windows_of_one_shape(network: Network, num_words: int = 700) -> list[AnyWindow]:
