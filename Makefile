@@ -27,6 +27,7 @@ format: $(READY) ## put the code into shape
 bench: $(READY)  ## measure; each prints a table and one JSON line
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/train_step.py
+	$(BIN)/python benchmarks/cache_size.py
 
 # On Linux, pip gets PyTorch's GPU build, of several GB. A CPU build that is in .venv already is kept: see the README.
 # A .venv that is whole is kept, so that a changed list of packages costs no more than what changed.

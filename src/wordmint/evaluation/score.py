@@ -15,7 +15,7 @@ from wordmint.shapes import Array, Float, Int
 from wordmint.text.streams import num_windows, stream_starts, windows
 
 WORDS_AT_ONCE = {"cpu": 512, "cuda": 8192}  # of all streams: the decoder's batch
-MOST_WORDS_PER_WINDOW = 512  # as the cache's attention grows with its square
+MOST_WORDS_PER_WINDOW = 512  # as each of its words is a version of a key for all the others, dead or alive
 
 
 class TextScores(NamedTuple):

@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from wordmint.shapes import Float
 
-VALUES_PER_BLOCK = {"cpu": 1 << 18, "cuda": 1 << 28}  # a block stays in the cache of a core, or fills a GPU
+VALUES_PER_BLOCK = {"cpu": 1 << 20, "cuda": 1 << 28}  # a block stays in a CPU's cache, or fills a GPU
 HAS_TRITON = find_spec("triton") is not None
 
 
@@ -58,11 +58,12 @@ def _fits_kernel(queries: Tensor) -> bool:
 
 
 def scores_in_blocks(queries: Tensor, keys: Tensor, score: Tensor) -> Float[Tensor, "streams words versions"]:
-    """A block of words at a time."""
+    """A block of words and keys at a time."""
     exp_queries, exp_keys = (2 * queries).exp(), (2 * keys).exp()
-    sums = queries.new_empty(*queries.shape[:2], keys.shape[1])
-    for streams, words in _blocks(queries, keys):
-        sums[streams, words] = _logistic(exp_queries[streams, words], exp_keys[streams]) @ score
+    sums, logistic = queries.new_empty(*queries.shape[:2], keys.shape[1]), _Logistic(queries)
+    for streams, words, versions in _blocks(queries, keys):
+        z = logistic(exp_queries[streams, words], exp_keys[streams, versions])
+        sums[streams, words, versions] = z @ score
     return score.sum() - 2 * sums
 
 
@@ -71,30 +72,45 @@ def gradients_in_blocks(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of queries, keys and score."""
     exp_queries, exp_keys = (2 * queries).exp(), (2 * keys).exp()
-    grad_queries, grad_keys = torch.empty_like(queries), torch.zeros_like(keys)
-    sums = torch.zeros_like(score)
-    for streams, words in _blocks(queries, keys):
-        grad = grad_scores[streams, words]
-        z = _logistic(exp_queries[streams, words], exp_keys[streams])
+    grad_queries, grad_keys, sums = torch.zeros_like(queries), torch.zeros_like(keys), torch.zeros_like(score)
+    logistic = _Logistic(queries)
+    for streams, words, versions in _blocks(queries, keys):
+        grad = grad_scores[streams, words, versions]
+        z = logistic(exp_queries[streams, words], exp_keys[streams, versions])
         sums.addmv_(z.flatten(0, 2).T, grad.flatten())
         slope = z.addcmul_(z, z, value=-1).mul_(grad[..., None])
-        grad_queries[streams, words] = slope.sum(2)
-        grad_keys[streams] += slope.sum(1)
+        grad_queries[streams, words] += slope.sum(2)
+        grad_keys[streams, versions] += slope.sum(1)
     return grad_queries * (4 * score), grad_keys * (4 * score), grad_scores.sum() - 2 * sums
 
 
-def _logistic(exp_queries: Tensor, exp_keys: Tensor) -> Float[Tensor, "streams words versions units"]:
-    return (exp_queries[:, :, None] * exp_keys[:, None]).add_(1).reciprocal_()
+class _Logistic:
+    """Computes z of block after block in the same memory."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.one, self.block = like.new_ones(()), like.new_empty(0)
+
+    def __call__(self, exp_queries: Tensor, exp_keys: Tensor) -> Float[Tensor, "streams words versions units"]:
+        shape = (*exp_queries.shape[:2], *exp_keys.shape[1:])
+        if self.block.shape != shape:
+            self.block = exp_queries.new_empty(shape)
+        return torch.addcmul(self.one, exp_queries[:, :, None], exp_keys[:, None], out=self.block).reciprocal_()
 
 
-def _blocks(queries: Tensor, keys: Tensor) -> list[tuple[slice, slice]]:
-    """Streams and words, as many at a time as a block holds, at least one of each."""
-    num_streams, num_words, units = queries.shape
-    budget = max(1, VALUES_PER_BLOCK[queries.device.type] // (keys.shape[1] * units))
-    streams_at_once = max(1, budget // num_words)
-    words_at_once = min(budget, num_words)
+def _blocks(queries: Tensor, keys: Tensor) -> list[tuple[slice, slice, slice]]:
+    """Streams, words and versions, as many at a time as a block holds, at least one of each."""
+    (num_streams, num_words, units), num_versions = queries.shape, keys.shape[1]
+    budget = max(1, VALUES_PER_BLOCK[queries.device.type] // units)
+    versions_at_once = min(budget, num_versions)
+    words_at_once = min(max(1, budget // versions_at_once), num_words)
+    streams_at_once = min(max(1, budget // (versions_at_once * words_at_once)), num_streams)
     return [
-        (slice(stream, stream + streams_at_once), slice(word, word + words_at_once))
+        (
+            slice(stream, stream + streams_at_once),
+            slice(word, word + words_at_once),
+            slice(first, first + versions_at_once),
+        )
         for stream in range(0, num_streams, streams_at_once)
         for word in range(0, num_words, words_at_once)
+        for first in range(0, num_versions, versions_at_once)
     ]
