@@ -28,6 +28,7 @@ bench: $(READY)  ## measure; each prints a table and one JSON line
 	$(BIN)/python benchmarks/prepare.py
 	$(BIN)/python benchmarks/train_step.py
 	$(BIN)/python benchmarks/cache_size.py
+	$(BIN)/python benchmarks/cpu_floor.py
 
 # On Linux, pip gets PyTorch's GPU build, of several GB. A CPU build that is in .venv already is kept: see the README.
 # A .venv that is whole is kept, so that a changed list of packages costs no more than what changed.
