@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +27,6 @@ from wordmint.training.config import TrainingConfig
 from wordmint.training.schedule import Position
 from wordmint.training.step import Step
 
-STOPPED = 130
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 LINES = ["the cat saw Zoltan .", "Zoltan saw the dog .", "a dog and a cat", "Mirabel met Zoltan twice ."]
 SMALL = ("--model.units", "12", "--model.slots", "6", "--training.streams", "4", "--training.words-per-window", "5")
@@ -104,10 +104,10 @@ def test_a_run_that_is_killed_goes_on_to_the_same_end(
     with started(data, tmp_path / "killed", *options) as process:
         process.send_signal(signal_number)
         _, said = process.communicate()
-        assert process.returncode == (-signal.SIGKILL if signal_number == signal.SIGKILL else STOPPED)
+        assert process.returncode == (-signal.SIGKILL if signal_number == signal.SIGKILL else 128 + signal_number)
     if signal_number != signal.SIGKILL:
-        assert "stopped and saved; go on with --resume" in said
-    result = train(data, tmp_path / "killed", *options, "--resume")
+        assert f"go on with: wordmint train --resume --out {tmp_path / 'killed'}" in said
+    result = wordmint("train", "--resume", "--out", tmp_path / "killed", environment=ONE_THREAD)
     assert result.returncode == 0, result.stderr
     assert "resumed at epoch" in result.stderr
     assert_same_run(tmp_path / "whole", tmp_path / "killed")
@@ -124,11 +124,35 @@ def test_a_folder_holds_one_run(data: Path, tmp_path: Path) -> None:
     assert_user_mistake(other, "fingerprint", "give --data the same files")
 
 
-def test_a_loss_that_explodes_is_told_with_its_step(data: Path, tmp_path: Path) -> None:
-    result = train(data, tmp_path / "run", "--training.learning-rate", "1e38", "--training.averaging", "0")
+@pytest.mark.parametrize("rate", ["1e38", "1000"], ids=["infinite", "finite"])
+def test_a_loss_that_explodes_is_told_with_its_step(rate: str, data: Path, tmp_path: Path) -> None:
+    result = train(data, tmp_path / "run", "--training.learning-rate", rate, "--training.averaging", "0")
     assert result.returncode == USER_MISTAKE
-    assert "the loss is no longer finite at epoch 1, window" in result.stderr
-    assert "lower --training.learning-rate (now 1e+38)" in result.stderr
+    assert "the loss exploded or is no longer finite at epoch 1, window" in result.stderr
+    assert f"--training.learning-rate (now {float(rate):g})" in result.stderr
+    assert "nothing was saved yet" in result.stderr
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_begins_anew(data: Path, tmp_path: Path) -> None:
+    options = ("--training.epochs", "3", "--training.patience", "0")
+    assert train(data, tmp_path / "whole", *options).returncode == 0
+    with started(data, tmp_path / "killed", "--training.epochs", "100000", "--training.patience", "0") as process:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert not (tmp_path / "killed" / "checkpoints").exists(), "not the case that is tested"
+    shutil.copy(tmp_path / "whole" / "config.toml", tmp_path / "killed")
+    result = wordmint("train", "--resume", "--out", tmp_path / "killed", environment=ONE_THREAD)
+    assert result.returncode == 0, result.stderr
+    assert_same_run(tmp_path / "whole", tmp_path / "killed")
+
+
+def test_a_run_that_is_over_says_so(data: Path, tmp_path: Path) -> None:
+    assert train(data, tmp_path / "run", "--training.epochs", "1").returncode == 0
+    again = wordmint("train", "--resume", "--out", tmp_path / "run", environment=ONE_THREAD)
+    assert again.returncode == 0, again.stderr
+    assert "this run is over already" in again.stderr
 
 
 def test_fewer_words_than_streams(tmp_path: Path) -> None:
@@ -205,7 +229,7 @@ def test_the_one_before_a_damaged_checkpoint_is_used_and_that_is_said(
     _, position, passed = restore_checkpoint(folder, step, state, "data")
     assert position.window == 10
     assert len(passed) == 1
-    assert said in passed[0] and newest(folder).name in passed[0]
+    assert said in passed[0] and "00000-00000020" in passed[0]
 
 
 def test_no_whole_checkpoint_is_left(checkpoints: tuple[Path, Step, State]) -> None:
@@ -214,6 +238,16 @@ def test_no_whole_checkpoint_is_left(checkpoints: tuple[Path, Step, State]) -> N
         cut(path / TENSORS)
     with pytest.raises(UserError, match="no checkpoint can be resumed"):
         restore_checkpoint(folder, step, state, "data")
+
+
+@pytest.mark.parametrize("change", [{"position": {}}, {"nats": 0.0}, {"average_updates": 99}], ids=str)
+def test_an_edited_description_is_damage(change: dict[str, object], checkpoints: tuple[Path, Step, State]) -> None:
+    folder, step, state = checkpoints
+    edit(newest(folder) / DESCRIPTION, **change)
+    _, position, passed = restore_checkpoint(folder, step, state, "data")
+    assert position.window == 10
+    assert "its checksum differs" in passed[0]
+    assert len(list(folder.iterdir())) == 1, "the damaged one would count as one of the last two"
 
 
 def test_checkpoints_of_another_format_or_of_other_data(checkpoints: tuple[Path, Step, State]) -> None:
@@ -241,6 +275,18 @@ def files_of_at_most(num_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_while_the_model_is_kept(data: Path, tmp_path: Path) -> None:
+    """The limit on files lets the settings through, and no weights."""
+    limited = "import os, resource, sys; resource.setrlimit(1, (9000, 9000)); os.execv(sys.argv[1], sys.argv[1:])"
+    prefix = (sys.executable, "-c", limited)
+    wordmint("train", "--corpus", data, "--out", tmp_path / "first", *SMALL, "--training.epochs", "1")  # prepares
+    arguments = ("train", "--corpus", data, "--out", tmp_path / "run", *SMALL, "--training.epochs", "1")
+    result = wordmint(*arguments, prefix=prefix, environment=ONE_THREAD)
+    assert result.returncode == USER_MISTAKE, result.stderr
+    assert "could not be written" in result.stderr.splitlines()[-1]
+    assert not list((tmp_path / "run").glob(".*"))
 
 
 def test_a_full_disk_leaves_the_checkpoint_before_valid(checkpoints: tuple[Path, Step, State]) -> None:

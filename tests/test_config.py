@@ -72,6 +72,11 @@ def test_the_command_line_lies_over_the_preset() -> None:
         (["--model.units", "0"], "0 units"),
         (["--training.learning_rate", "0"], "must be above 0"),
         (["--dta", "x"], "there is no option --dta; did you mean --data?"),
+        (["--epochs", "3"], "there is no option --epochs; did you mean --training.epochs?"),
+        (["--trainig.epochs", "3"], "there is no setting --trainig.epochs; did you mean --training.epochs?"),
+        (["--training.learning-rate", "nan"], "training.learning_rate is 'nan'; it must be a number"),
+        (["--training.learning-rate", "inf"], "training.learning_rate is 'inf'; it must be a number"),
+        (["--training.seed", str(10**20)], "training.seed is 100000000000000000000; it must lie between"),
         (["epochs"], "a setting is --part.name VALUE"),
     ],
 )

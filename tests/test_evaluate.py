@@ -64,7 +64,8 @@ def test_words_that_differ_in_rare_characters_are_one_type_to_the_model() -> Non
     text = read("a€ a¥ a€ b")
     assert len(set(text.words.tolist())) == 4
     assert len(set(text.model_words.tolist())) == 3
-    assert "".join(text.unknown_characters(ALPHABET)) == "€¥€"
+    assert text.unknown_characters(ALPHABET)[0] == "€¥€"
+    assert text.unknown_characters(ALPHABET)[1].tolist() == [0, 1, 2]
 
 
 def test_counts_of_respelled_words() -> None:
@@ -146,7 +147,7 @@ def test_new_words_are_counted() -> None:
 @given(st.text(alphabet="€¥✓☃", max_size=12))
 def test_the_code_for_dummies(unknown: str) -> None:
     num_unknown = 0x110000 - 2048 - len(ALPHABET.characters)
-    assert escape_bits(unknown, ALPHABET) == pytest.approx(escape_cost(unknown, num_unknown), abs=1e-9)
+    assert sum(escape_bits(unknown, ALPHABET)) == pytest.approx(escape_cost(unknown, num_unknown), abs=1e-9)
 
 
 def test_exact_mode_pays_for_the_dummies() -> None:
@@ -168,7 +169,7 @@ def test_a_word_of_ten_thousand_characters() -> None:
 
 
 def evaluation_of(bits_of_document: np.ndarray) -> Evaluation:
-    bits_of_word = np.repeat(bits_of_document / 10, 10)
+    bits_of_word = np.repeat(bits_of_document[bits_of_document > 0] / 10, 10)
     total = float(bits_of_document.sum())
     return Evaluation("m", total, None, 0.0, 0, len(bits_of_word), 0, {}, Reading(), bits_of_word, bits_of_document)
 
@@ -201,6 +202,24 @@ def test_the_interval_holds_what_it_promises() -> None:
         result = compare(evaluation_of(first), evaluation_of(first * random.normal(0.99, 0.03, 60)))
         held += result.low <= 0.01 <= result.high
     assert 0.9 <= held / 200 <= 0.99
+
+
+def test_documents_without_words_are_not_drawn() -> None:
+    some = np.array([100.0, 0.0] * 25)
+    result = compare(evaluation_of(some), evaluation_of(some * 0.9))
+    assert (result.num_units, result.unit) == (25, "documents")
+    assert result.saved == pytest.approx(0.1) == result.low
+    few = np.array([500.0, *[0.0] * 30])
+    assert compare(evaluation_of(few), evaluation_of(few * 0.9)).unit == "blocks"
+
+
+def test_dummies_that_are_paid_for_count_where_they_stand() -> None:
+    model = made_language_model()
+    text = read("one a€ token", model=model)
+    unpaid, paid = evaluate(model, text), evaluate(model, text, Reading(exact=True))
+    difference = paid.bits_of_word - unpaid.bits_of_word
+    np.testing.assert_allclose(difference, [0, unpaid.dummy_bits, 0, 0])
+    assert paid.bits_of_document.sum() == pytest.approx(paid.bits)
 
 
 def test_a_text_of_few_documents_is_drawn_in_blocks() -> None:
@@ -237,7 +256,8 @@ def test_json(model_folder: Path, tmp_path: Path) -> None:
 def test_two_models_and_standard_input(model_folder: Path) -> None:
     result = wordmint("evaluate", model_folder, model_folder, "-", "--slots", "2", stdin=TEXT.encode())
     assert result.returncode == 0, result.stderr
-    assert "fewer bits than" in result.stdout
+    assert "needs 0.00% fewer bits than" in result.stdout  # it is the same model
+    assert "they may well be equally good" in result.stdout
     assert "normalised text (the paper's count)" in result.stdout
     assert "--exact would add" in result.stdout
 
@@ -250,7 +270,7 @@ def test_a_corpus_with_its_baselines(model_folder: Path, tmp_path: Path) -> None
     told = json.loads(result.stdout)
     assert {row["name"].split()[0] for row in told["baselines"]} == {"xz", "zstd", "PPMd", "character", "word"}
     table = wordmint("evaluate", model_folder, "--corpus", corpus, "--baselines")
-    assert "adapts: xz -9e" in table.stdout
+    assert "xz adapts while it reads: xz -9e" in table.stdout
 
 
 def test_mistakes(model_folder: Path, tmp_path: Path) -> None:
@@ -263,9 +283,19 @@ def test_mistakes(model_folder: Path, tmp_path: Path) -> None:
     assert_user_mistake(wordmint("evaluate", tmp_path / "nothing", broken), "no such folder; name a model's folder")
     assert_user_mistake(wordmint("evaluate", model_folder, broken, "--slots", "10001"), "between 0 and 10,000")
     assert_user_mistake(wordmint("evaluate", model_folder, broken, "--baselines"), "name it with --corpus")
+    assert_user_mistake(wordmint("evaluate", model_folder, model_folder), "a model, where the text was to stand")
+    both = wordmint("evaluate", model_folder, broken, "--reset-documents", "--streams", "2")
+    assert_user_mistake(both, "give one of the two")
+    assert_user_mistake(wordmint("evaluate", broken, model_folder / "config.json"), "no such folder")
+    other = made_language_model()
+    other.network.float()
+    other.save_pretrained(tmp_path / "other")
+    (tmp_path / "text.txt").write_text(TEXT, "utf-8")
+    two = wordmint("evaluate", model_folder, tmp_path / "other", tmp_path / "text.txt")
+    assert_user_mistake(two, "respell or cut the text in different ways")
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone", "wrong shapes", "not a config", "other format"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "wrong shapes", "not a config", "no JSON", "other format"])
 def test_a_damaged_model(damage: str, model_folder: Path) -> None:
     config, weights = model_folder / "config.json", model_folder / "model.safetensors"
     match damage:
@@ -277,7 +307,9 @@ def test_a_damaged_model(damage: str, model_folder: Path) -> None:
             config.write_text(config.read_text().replace('"units": 6', '"units": 7'))
         case "not a config":
             config.write_text("{}")
+        case "no JSON":
+            config.write_text("{")
         case "other format":
             config.write_text(config.read_text().replace('"format": 1', '"format": 99'))
-    with pytest.raises(UserError, match=r"not a whole Wordmint model|format 99"):
+    with pytest.raises(UserError, match=r"no whole Wordmint model|format 99"):
         LanguageModel.load(model_folder)

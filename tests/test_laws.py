@@ -1,6 +1,7 @@
 """The laws that every model obeys: freshly made, and again after it was saved and loaded; on a GPU where there is one.
 
-Two laws of docs/design stand elsewhere: resuming in test_resume.py, and the coder's length with the coder.
+Two laws stand elsewhere: that a resumed run is the same run, in test_training.py and test_cli_train.py; and the length
+of a compressed text, which will come with the coder.
 """
 
 from __future__ import annotations

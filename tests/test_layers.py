@@ -13,7 +13,7 @@ import wordmint
 ROOT = Path(wordmint.__file__).parent
 # From the bottom up; the parts of one row do not know each other.
 LAYERS = (
-    ("errors", "home", "shapes", "progress", "presets"),
+    ("errors", "home", "shapes", "progress", "console", "presets"),
     ("config",),
     ("text",),
     ("corpora",),

@@ -38,6 +38,8 @@ def test_a_table_is_computed_once(corpus: Path, tmp_path: Path) -> None:
     assert again.returncode == 0
     assert "training" not in again.stderr
     assert again.stdout == first.stdout
+    other = wordmint("reproduce", corpus, "--out", tmp_path / "runs", "--set", "training.epochs=2")
+    assert_user_mistake(other, "result.json: of another command", "name another folder with --out")
 
 
 def test_a_table_that_was_stopped_goes_on(corpus: Path, tmp_path: Path) -> None:
@@ -58,6 +60,9 @@ def test_a_table_that_was_stopped_goes_on(corpus: Path, tmp_path: Path) -> None:
 def test_mistakes(corpus: Path, tmp_path: Path) -> None:
     assert_user_mistake(wordmint("reproduce", corpus, "--set", "training.epochs"), "it is NAME=VALUE")
     assert_user_mistake(wordmint("reproduce", tmp_path / "nowhere"), "neither a corpus")
+    assert_user_mistake(wordmint("reproduce", corpus, "--set", "training.epoch=3"), "did you mean epochs?")
+    assert_user_mistake(wordmint("reproduce", corpus, "--like", "wikitext-3"), "there is no preset")
+    assert_user_mistake(wordmint("reproduce", corpus, "--side-by-side", "0"), "must be at least 1")
 
 
 def test_the_papers_table() -> None:

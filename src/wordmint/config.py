@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -33,13 +34,15 @@ def settings_from(kind: type[Settings], table: Mapping[str, Any], where: str, pa
 def overridden(table: Mapping[str, Any], overrides: Iterable[str], known: Iterable[str] = ()) -> dict[str, Any]:
     """A nested table with `--part.name VALUE` or `--part.name=VALUE` laid over it."""
     result = {key: dict(value) if isinstance(value, Mapping) else value for key, value in table.items()}
-    rest = list(overrides)
+    known, rest = list(known), list(overrides)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
         if not name.startswith("--"):
             raise UserError(f"{name}: a setting is --part.name VALUE, such as --training.epochs 3")
         if name.count(".") < 1:
-            raise UserError(f"there is no option {name}{_nearest(name, known)}; settings are --part.name VALUE")
+            raise UserError(f"there is no option {name}{_meant(name, known)}; settings are --part.name VALUE")
+        if known and not any(one.startswith(f"{name.partition('.')[0]}.") for one in known):
+            raise UserError(f"there is no setting {name}{_meant(name, known)}")
         if not equals:
             if not rest:
                 raise UserError(f"{name}: a value is missing after it")
@@ -60,6 +63,13 @@ def _put(table: dict[str, Any], keys: list[str], value: str) -> None:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+def _meant(option: str, known: Iterable[str]) -> str:
+    """The option or setting that may have been meant; `--epochs` means `--training.epochs`."""
+    ends = [one for one in known if one.endswith(f".{option.removeprefix('--').replace('-', '_')}")]
+    near = ends or difflib.get_close_matches(option, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _nearest(key: str, known: Iterable[str]) -> str:
@@ -93,11 +103,17 @@ def _scalar(kind: Any, value: Any, where: str, path: str) -> Any:
         if kind is int:
             return int(value) if isinstance(value, str) else _exactly(int, value)
         if kind is float:
-            return float(value)
+            return _finite(float(value))
         return _exactly(kind, value) if isinstance(kind, type) else value
     except (ValueError, KeyError, TypeError):
         names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
         raise UserError(f"{where}: {path} is {value!r}; it must be {names.get(kind, kind)}") from None
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError
+    return value
 
 
 def _exactly(kind: type, value: Any) -> Any:

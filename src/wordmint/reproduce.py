@@ -38,6 +38,17 @@ class Cell:
     model: str
     preset: str
     folder: Path
+    settings: tuple[str, ...] = ()  # laid over the preset, as on the command line
+
+    @property
+    def training(self) -> list[str]:
+        """What is given to `wordmint train`."""
+        return ["train", "--preset", self.preset, "--out", str(self.folder), *self.text, *self.settings]
+
+    @property
+    def text(self) -> list[str]:
+        """The options that name the corpus."""
+        return ["--corpus", self.corpus, *(["--data", str(self.data)] if self.data else [])]
 
     @property
     def name(self) -> str:
@@ -53,15 +64,19 @@ class Cell:
     def result(self) -> dict[str, Any] | None:
         """What came out, if the cell is done."""
         path = self.folder / RESULT
-        return json.loads(path.read_text("utf-8")) if path.is_file() else None
+        if not path.is_file():
+            return None
+        result = json.loads(path.read_text("utf-8"))
+        if result["command"] != _command(self):
+            raise UserError(f"{path}: of another command ({result['command']}); name another folder with --out")
+        return result
 
 
 class Cells:
     """Computes cells, some side by side; what is done is not done again."""
 
-    def __init__(self, device: str, settings: list[str], say: Say) -> None:
+    def __init__(self, device: str, say: Say) -> None:
         self.device, self.say = device, say
-        self.settings = [part for one in settings for part in (f"--{one.partition('=')[0]}", one.partition("=")[2])]
         self.running: set[subprocess.Popen[str]] = set()
 
     def compute(self, cells: list[Cell], side_by_side: int) -> None:
@@ -81,19 +96,13 @@ class Cells:
                 signal.signal(signal.SIGTERM, before)
 
     def _compute(self, cell: Cell, quietly: bool) -> None:
-        data = ["--data", str(cell.data)] if cell.data else []
-        where = ["--corpus", cell.corpus, *data, "--device", self.device]
+        device = ["--device", self.device]
         resume = ["--resume"] if (cell.folder / "config.toml").exists() else []
         self.say(f"{cell.name}: training{' goes on' if resume else ''} ({cell.preset})")
-        train = ["train", "--preset", cell.preset, "--out", str(cell.folder), *where, *resume, *self.settings]
-        self._wordmint(train, cell, quietly)
-        evaluations = {
-            split: json.loads(
-                self._wordmint(["evaluate", str(cell.folder), *where, "--split", split, "--json"], cell, quietly)
-            )
-            for split in SPLITS
-        }
-        result = evaluations | _about(cell, shlex.join(["wordmint", *train]))
+        self._wordmint([*cell.training, *device, *resume], cell, quietly)
+        evaluate = ["evaluate", str(cell.folder), *cell.text, *device, "--json", "--split"]
+        evaluations = {split: json.loads(self._wordmint([*evaluate, split], cell, quietly)) for split in SPLITS}
+        result = evaluations | _about(cell)
         partial = cell.folder / f".{RESULT}"
         partial.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
         partial.rename(cell.folder / RESULT)
@@ -119,11 +128,15 @@ class Cells:
         return output
 
 
-def _about(cell: Cell, command: str) -> dict[str, Any]:
+def _command(cell: Cell) -> str:
+    return shlex.join(["wordmint", *cell.training])
+
+
+def _about(cell: Cell) -> dict[str, Any]:
     run = json.loads((cell.folder / "run.json").read_text("utf-8"))
     rows = [json.loads(row) for row in (cell.folder / "metrics.jsonl").read_text("utf-8").splitlines()]
     return {
-        "command": command,
+        "command": _command(cell),
         "commit": run["commit"],
         "hardware": run["hardware"],
         "date": run["date"][:10],

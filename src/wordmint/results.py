@@ -5,26 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
+from wordmint.console import Output
 from wordmint.reproduce import Cell
 
-WIDEST = 200
 
-
-def show_cells(cells: list[Cell], console: Console) -> None:
+def show_cells(cells: list[Cell]) -> None:
     """Ours beside the paper's, cell by cell."""
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDEST)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for header in ("Corpus", "Model"):
         table.add_column(f"\n{header}", no_wrap=True)
-    for header in ("Dev\nbpc", "Test\nbpc", "\nbits", "Paper, test\nbpc", "\nbits", "\nours − paper's"):
+    for header in ("Dev\nbpc", "Test\nbpc", "\nbits", "Paper\nbpc", "\nbits", "\nours"):
         table.add_column(header, justify="right", no_wrap=True)
     for cell in cells:
         table.add_row(*_row(cell))
-    console.print(table)
+    Output().print_whole(table)
 
 
 def _row(cell: Cell) -> list[str]:

@@ -54,9 +54,9 @@ def demo(
     config = resolve("demo-hclm-cache", settings)
     try:
         model = start_run(run, config, corpus, rules, torch.device("cpu"), resume=(run / CONFIG).exists())
-    except Stopped:
+    except Stopped as stopped:
         print("wordmint: stopped and saved; the same command goes on from here", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(stopped.exit_code)
     text = read_text(demo_source().splits["test"], model)
     with scoring_progress("the model", len(text.words)) as report:
         evaluation = evaluate(model, text, name="HCLM with cache", report=report)

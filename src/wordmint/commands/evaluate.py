@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wordmint.evaluation.baselines import Baseline
+    from wordmint.evaluation.text import ModelText
     from wordmint.text.documents import Document, Encoding
 
 app = App(name="evaluate", help="What a text costs a model, in bits.")
@@ -39,8 +41,8 @@ def evaluate(
     Parameters
     ----------
     models_and_file
-        One or more models (a folder, a run's folder or OWNER/NAME on the Hub), then a file, a folder of documents, or
-        - for standard input. With --corpus there is no file.
+        One or more models (a folder, a run's folder or OWNER/NAME on the Hub), then a file, a folder of documents or
+        "-" for standard input. With --corpus there is no file.
     corpus
         Evaluate on a split of this corpus instead of a file; a name or a folder, as for `wordmint corpus stats`.
     data
@@ -73,7 +75,7 @@ def evaluate(
     from wordmint.evaluation.evaluate import evaluate as evaluate_model
     from wordmint.evaluation.text import read_text
     from wordmint.model.config import MAX_SLOTS
-    from wordmint.model.language_model import LanguageModel
+    from wordmint.model.language_model import LanguageModel, has_cache
     from wordmint.progress import scoring_progress
     from wordmint.text.documents import Encoding
 
@@ -83,20 +85,25 @@ def evaluate(
         raise UserError(f"--streams {streams}: it must be at least 1")
     if baselines and corpus is None:
         raise UserError("--baselines learn from a corpus's train: name it with --corpus instead of a file")
+    if reset_documents and streams > 1:
+        raise UserError("--reset-documents and --streams: each document would be cut too; give one of the two")
     names, file = _parted(models_and_file, corpus)
     reading = Reading(streams, slots, reset_documents, exact)
     documents = _documents(file, corpus, data, split, Encoding(encoding, errors))
-    evaluations = []
+    evaluations, texts = [], []
     for name in names:
         model = LanguageModel.load(name)
+        if slots and not has_cache(model.network):
+            raise UserError(f"--slots {slots}: {name} has no cache; leave the option away")
         model.network.to(torch_device(device))
         text = read_text(documents, model)
+        texts.append(text)
         with scoring_progress(name, len(text.words)) as report:
             evaluations.append(evaluate_model(model, text, reading, name, report))
-    if len({one.tokens for one in evaluations}) > 1:
-        raise UserError("the models cut the text into different words, so they cannot stand in one table")
+    if any(one.counts != evaluations[0].counts for one in evaluations):
+        raise UserError("the models respell or cut the text in different ways, so they cannot stand in one table")
     comparison = compare(evaluations[0], evaluations[1]) if len(evaluations) == 2 else None
-    rows = _baselines(corpus, data, split) if corpus and baselines else []
+    rows = _baselines(corpus, data, split, texts[0], reading.exact, Encoding(encoding, errors)) if baselines else []
     if json:
         print(tables.as_json(evaluations, comparison, rows))
     else:
@@ -117,6 +124,8 @@ def _documents(
     from wordmint.text.documents import Document, find_documents
 
     if corpus is None:
+        if (Path(file or "-") / "config.json").exists() or (Path(file or "-") / "model" / "config.json").exists():
+            raise UserError(f"{file}: a model, where the text was to stand: wordmint evaluate MODEL … FILE")
         found = find_documents(Path(file or "-"), encoding)
         return [Document(one.name, (one.text,)) for one in found] if file == "-" else found  # read once, used often
     sources = find_sources(corpus, data, encoding)
@@ -127,12 +136,21 @@ def _documents(
     return sources[0].splits[split]
 
 
-def _baselines(corpus: str, data: Path | None, split: str) -> list[Baseline]:
+def _baselines(
+    corpus: str | None, data: Path | None, split: str, text: ModelText, exact: bool, encoding: Encoding
+) -> list[Baseline]:
     from wordmint.corpora.catalogue import find_sources
     from wordmint.corpora.prepare import prepare
     from wordmint.evaluation.baselines import baselines
+    from wordmint.evaluation.escapes import escape_bits
     from wordmint.progress import line_progress
-    from wordmint.text.documents import Encoding
 
-    (source,) = find_sources(corpus, data, Encoding())
-    return baselines(prepare(source), split, line_progress)
+    assert corpus is not None
+    (source,) = find_sources(corpus, data, encoding)
+    prepared = prepare(source, encoding)
+    if prepared.splits[split].num_characters != text.num_characters:
+        raise UserError(
+            f"--baselines: to the model {corpus} is another text (it was trained on words spelled otherwise)"
+        )
+    paid = sum(escape_bits(text.unknown_characters(prepared.alphabet)[0], prepared.alphabet)) if exact else 0.0
+    return [replace(row, bits=row.bits + paid) for row in baselines(prepared, split, line_progress)]

@@ -21,11 +21,15 @@ def reproduce(
     *corpora: str,
     data: Path | None = None,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("runs/reproduce"),
-    models: tuple[Literal["lstm", "hclm", "hclm-cache"], ...] = ("lstm", "hclm", "hclm-cache"),
+    models: Annotated[tuple[Literal["lstm", "hclm", "hclm-cache"], ...], Parameter(negative="")] = (
+        "lstm",
+        "hclm",
+        "hclm-cache",
+    ),
     like: str = "mwc-de",
     as_printed: bool = False,
     side_by_side: int = 1,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", negative="")] = (),
     rows: Path | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
 ) -> None:
@@ -54,34 +58,47 @@ def reproduce(
     device
         Where to compute. auto: the GPU if there is one.
     """
-    from rich.console import Console
-
     from wordmint.progress import line_progress
     from wordmint.reproduce import Cells, rows_as_markdown
     from wordmint.results import show_cells
 
-    cells = [cell for name in corpora or ("ptb",) for cell in _cells(name, data, out, tuple(models), like, as_printed)]
     for one in set_:
         if "=" not in one:
             raise UserError(f"--set {one}: it is NAME=VALUE, such as training.epochs=3")
+    if side_by_side < 1:
+        raise UserError(f"--side-by-side {side_by_side}: it must be at least 1")
+    settings = tuple(part for one in set_ for part in (f"--{one.partition('=')[0]}", one.partition("=")[2]))
+    cells = [
+        cell
+        for name in corpora or ("ptb",)
+        for cell in _cells(name, data, out, tuple(models), like, as_printed, settings)
+    ]
     try:
-        Cells(device, list(set_), line_progress).compute(cells, side_by_side)
+        Cells(device, line_progress).compute(cells, side_by_side)
     except KeyboardInterrupt:
         print("wordmint: stopped; the same command goes on from here", file=sys.stderr)
         sys.exit(130)
-    show_cells(cells, Console(highlight=False))
+    show_cells(cells)
     if rows:
         with rows.open("a", encoding="utf-8") as file:
             file.write("\n".join(rows_as_markdown(cells)) + "\n\n")
 
 
-def _cells(name: str, data: Path | None, out: Path, models: tuple[str, ...], like: str, as_printed: bool) -> list[Cell]:
+def _cells(
+    name: str,
+    data: Path | None,
+    out: Path,
+    models: tuple[str, ...],
+    like: str,
+    as_printed: bool,
+    settings: tuple[str, ...],
+) -> list[Cell]:
     """The cells of a name, or of all corpora in a folder."""
     from wordmint.corpora.catalogue import find_sources
     from wordmint.corpora.mwc import LANGUAGES
     from wordmint.reproduce import Cell
     from wordmint.text.documents import Encoding
-    from wordmint.training.presets import best_preset
+    from wordmint.training.presets import best_preset, resolve
 
     sources = find_sources(name, data, Encoding())
     is_named = name in ("ptb", "wikitext-2", "wikitext2", "demo") or name.startswith("mwc")
@@ -94,5 +111,6 @@ def _cells(name: str, data: Path | None, out: Path, models: tuple[str, ...], lik
             corpus, table = str(path), f"mwc-{source.name}" if source.name in LANGUAGES else like
         for model in models:
             preset = best_preset(f"{table.replace('wikitext-2', 'wikitext2')}-{model}", as_printed)
-            cells.append(Cell(table, corpus, data, model, preset, out / f"{source.name}-{model}"))
+            resolve(preset, settings)  # a mistake in the settings is told before anything is computed
+            cells.append(Cell(table, corpus, data, model, preset, out / f"{source.name}-{model}", settings))
     return cells

@@ -14,7 +14,7 @@ app = App(name="train", help="Train a model.")
 @app.default
 def train(
     *settings: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    preset: str = "demo-hclm-cache",
+    preset: str | None = None,
     corpus: str | None = None,
     data: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
@@ -30,15 +30,16 @@ def train(
     settings
         Any setting of the preset, such as --training.epochs 3 or --model.slots 0.
     preset
-        demo-, ptb-, wikitext2- or mwc-LANG- with lstm, hclm or hclm-cache, or a TOML file.
+        demo-, ptb-, wikitext2- or mwc-LANG- with lstm, hclm or hclm-cache, or a TOML file. Without it:
+        demo-hclm-cache.
     corpus
         Another corpus than the preset's, as for `wordmint corpus stats`: a name or a folder.
     data
         Folder with the files of a named corpus.
     out
-        Folder of the run. Without it: runs/PRESET.
+        Folder of the run. Without it: runs/PRESET, or with another corpus runs/CORPUS-PRESET.
     resume
-        Go on with the run in that folder.
+        Go on with the run in that folder; its settings and its data need not be named again.
     checkpoint_every
         Seconds between checkpoints.
     tensorboard
@@ -49,14 +50,21 @@ def train(
     from wordmint.commands.inputs import corpus_to_train_on, torch_device
     from wordmint.training.loop import Stopped
     from wordmint.training.presets import resolve
-    from wordmint.training.run import start_run
+    from wordmint.training.run import data_of, read_config, start_run
 
-    config = resolve(preset, settings, corpus)
-    folder = out or Path("runs", Path(preset).stem)
+    if corpus and Path(corpus).exists():
+        corpus = str(Path(corpus).resolve())
+    if resume and out and not (preset or settings or corpus):
+        config, folder, data = read_config(out), out, data or data_of(out)
+    else:
+        chosen = preset or "demo-hclm-cache"
+        config = resolve(chosen, settings, corpus)
+        folder = out or Path("runs", "-".join([*([Path(corpus).name] if corpus else []), Path(chosen).stem]))
     prepared, rules = corpus_to_train_on(config.corpus, data)
+    options = (resume, checkpoint_every, tensorboard, str(data.resolve()) if data else None)
     try:
-        start_run(folder, config, prepared, rules, torch_device(device), resume, checkpoint_every, tensorboard)
-    except Stopped:
-        print(f"wordmint: stopped and saved; go on with --resume --out {folder}", file=sys.stderr)
-        sys.exit(130)
+        start_run(folder, config, prepared, rules, torch_device(device), *options)
+    except Stopped as stopped:
+        print(f"wordmint: stopped and saved; go on with: wordmint train --resume --out {folder}", file=sys.stderr)
+        sys.exit(stopped.exit_code)
     print(f"the best model is in {folder / 'model'}", file=sys.stderr)

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wordmint.console import Output, table_width
 from wordmint.corpora.source import SPLITS
 from wordmint.corpora.statistics import LEAST_WORDS, CorpusStatistics, SplitStatistics
 
@@ -22,7 +22,6 @@ ROWS = (
     ("Tokens", "tokens"),
     ("Characters", "characters"),
 )
-UNBOUNDED = 1_000_000  # columns, where the output is no terminal
 
 
 def as_json(statistics: list[CorpusStatistics]) -> str:
@@ -38,25 +37,15 @@ def _object(statistics: CorpusStatistics) -> dict[str, Any]:
 
 def show(statistics: list[CorpusStatistics]) -> None:
     """Print tables a person enjoys reading: tables 1 and 2 for one corpus, table 3 for several."""
-    console = Console(highlight=False)
+    console = Output()
     if len(statistics) == 1:
         console.print(Text(statistics[0].name, "bold"), soft_wrap=True)
-        _print_whole(console, _one(statistics[0]))
+        console.print_whole(_one(statistics[0]))
         console.print(_growth(statistics[0]), soft_wrap=True)
     else:
-        for table in _several(statistics, console.width if console.is_terminal else UNBOUNDED):
-            _print_whole(console, table)
-        _print_whole(console, _growth_of_several(statistics))
-
-
-def _print_whole(console: Console, table: Table) -> None:
-    """Print a table at its own width: rich would cut numbers and names to the terminal's."""
-    table.width = _width(table)
-    console.print(table, soft_wrap=True)
-
-
-def _width(table: Table) -> int:
-    return Console(width=UNBOUNDED).measure(table).maximum
+        for table in _several(statistics, console.columns):
+            console.print_whole(table)
+        console.print_whole(_growth_of_several(statistics))
 
 
 def _one(statistics: CorpusStatistics) -> Table:
@@ -73,7 +62,7 @@ def _several(statistics: list[CorpusStatistics], max_width: int) -> list[Table]:
     """A row a corpus, in one table or in as many, one below the other, as the width demands."""
     shown = [[ROWS[0]]]
     for row in ROWS[1:]:
-        if _width(_some_of_several(statistics, [*shown[-1], row])) <= max_width:
+        if table_width(_some_of_several(statistics, [*shown[-1], row])) <= max_width:
             shown[-1].append(row)
         else:
             shown.append([row])

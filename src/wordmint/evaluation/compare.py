@@ -33,8 +33,8 @@ class Comparison:
 
 def compare(first: Evaluation, second: Evaluation, seed: int = 1) -> Comparison:
     """Both must be of the same text."""
-    assert first.tokens == second.tokens
-    unit = "documents" if len(first.bits_of_document) >= FEWEST_DOCUMENTS else "blocks"
+    assert first.counts == second.counts
+    unit = "documents" if np.count_nonzero(first.bits_of_document) >= FEWEST_DOCUMENTS else "blocks"
     mine, theirs = (_bits_of_units(one, unit) for one in (first, second))
     drawn = np.random.default_rng(seed).multinomial(len(mine), np.full(len(mine), 1 / len(mine)), RESAMPLES)
     shares = 1 - (drawn @ theirs) / (drawn @ mine)
@@ -45,6 +45,6 @@ def compare(first: Evaluation, second: Evaluation, seed: int = 1) -> Comparison:
 
 def _bits_of_units(evaluation: Evaluation, unit: str) -> Float[Array, " units"]:
     if unit == "documents":
-        return evaluation.bits_of_document
+        return evaluation.bits_of_document[evaluation.bits_of_document > 0]  # a document without words costs nothing
     blocks = np.array_split(evaluation.bits_of_word, min(BLOCKS, evaluation.tokens))
     return np.array([block.sum() for block in blocks])

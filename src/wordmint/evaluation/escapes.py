@@ -15,17 +15,16 @@ from wordmint.text.alphabet import NUM_CODE_POINTS, Alphabet
 NUM_SURROGATES = 2048  # are no characters
 
 
-def escape_bits(unknown: Iterable[str], alphabet: Alphabet) -> float:
-    """The bits that name these characters, none of which the alphabet has."""
+def escape_bits(unknown: Iterable[str], alphabet: Alphabet) -> list[float]:
+    """The bits that name each of these characters, none of which the alphabet has."""
     num_unseen = NUM_CODE_POINTS - NUM_SURROGATES - len(alphabet.characters)
     seen: Counter[str] = Counter()
-    bits = 0.0
+    bits: list[float] = []
     for num_before, character in enumerate(unknown):
-        bits += math.log2(num_before + 1)
         if seen[character]:
-            bits -= math.log2(seen[character])
+            bits.append(math.log2((num_before + 1) / seen[character]))
         else:
-            bits += math.log2(num_unseen)
+            bits.append(math.log2((num_before + 1) * num_unseen))
             num_unseen -= 1
         seen[character] += 1
     return bits

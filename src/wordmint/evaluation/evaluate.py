@@ -12,9 +12,8 @@ import numpy as np
 
 from wordmint.evaluation.escapes import escape_bits
 from wordmint.evaluation.score import TextScores, score_text
-from wordmint.evaluation.text import LINE_END_TYPE, NORMALISED, NORMALISED_BYTES, ModelText, num_dummies
-from wordmint.model.config import CharLSTMConfig
-from wordmint.model.language_model import LanguageModel
+from wordmint.evaluation.text import LINE_END_TYPE, NORMALISED, NORMALISED_BYTES, ModelText
+from wordmint.model.language_model import LanguageModel, has_cache
 from wordmint.shapes import Array, Float
 
 
@@ -80,17 +79,20 @@ def evaluate(
     """Score a text and count."""
     scores = _scores(model, text, reading, report)
     bits_of_word = -scores.log_p / math.log(2)
+    unknown, where = text.unknown_characters(model.alphabet)
+    dummy_bits = escape_bits(unknown, model.alphabet)
+    paid = math.fsum(dummy_bits) if reading.exact else 0.0
+    if reading.exact:
+        np.add.at(bits_of_word, where, dummy_bits)
     ends = np.concatenate([[0.0], np.cumsum(bits_of_word)])
-    dummy_bits = escape_bits(text.unknown_characters(model.alphabet), model.alphabet)
-    paid = dummy_bits if reading.exact else 0.0
     return Evaluation(
         model=name,
-        bits=float(bits_of_word.sum()) + paid,
+        bits=float(bits_of_word.sum()),
         bits_without_cache=float(-scores.log_p_spell.sum() / math.log(2)) + paid
         if _has_cache(model, reading)
         else None,
-        dummy_bits=dummy_bits,
-        dummy_characters=num_dummies(text),
+        dummy_bits=math.fsum(dummy_bits),
+        dummy_characters=len(unknown),
         tokens=len(text.words),
         oov_tokens=int(np.count_nonzero(~_known_types(model, text)[text.model_words])),
         counts=text.counts,
@@ -120,9 +122,7 @@ def _scores(model: LanguageModel, text: ModelText, reading: Reading, report: Cal
 
 
 def _has_cache(model: LanguageModel, reading: Reading) -> bool:
-    config = model.network.config
-    slots = 0 if isinstance(config, CharLSTMConfig) else config.slots
-    return slots > 0 and reading.slots != 0
+    return has_cache(model.network) and reading.slots != 0
 
 
 def _known_types(model: LanguageModel, text: ModelText) -> Array:

@@ -52,7 +52,7 @@ def score_text(
     cut = windows(text, num_streams, words_per_window)
     was_training = model.training
     model.eval()
-    with torch.inference_mode():
+    with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         for index, window in enumerate(lay_out(model.config, cut, spellings, model.alphabet_size, reader)):
             window_scores, state = model(to_device(window, device), state)
             columns = slice(index * words_per_window, (index + 1) * words_per_window)

@@ -7,22 +7,21 @@ import math
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wordmint.console import Output
 from wordmint.evaluation.baselines import Baseline
 from wordmint.evaluation.compare import CONFIDENCE, Comparison
 from wordmint.evaluation.evaluate import Evaluation, perplexity
 
-WIDEST = 200  # columns, where the output is no terminal
 COUNT_NAMES = {
     "normalised": "normalised text (the paper's count)",
     "normalised_bytes": "its bytes in UTF-8",
     "respelled_words_as_written": "respelled words as written (<unk>)",
     "respelled_words_as_one_character": "respelled words as one character",
     "given": "characters as given, white space included",
-    "given_bytes": "bytes as given",
+    "given_bytes": "their bytes in UTF-8",
 }
 
 
@@ -65,46 +64,43 @@ def as_object(evaluation: Evaluation) -> dict[str, Any]:
 
 def show(evaluations: list[Evaluation], comparison: Comparison | None, baselines: list[Baseline]) -> None:
     """Print the models, the baselines below them, and what the figures count."""
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=WIDEST)
-    console.print(_results(evaluations, baselines))
+    console = Output()
     first = evaluations[0]
+    console.print_whole(_results(evaluations, baselines))
+    for row in baselines:
+        console.print(Text(f"{row.name} {'adapts while it reads' if row.adapts else 'is frozen'}: {row.note}", "dim"))
     if comparison:
-        console.print(_compared(evaluations, comparison), soft_wrap=True)
-    if len(first.counts) > 1:
-        console.print(_counts(first))
+        console.print(f"\n{_compared(evaluations, comparison)}")
+    console.print_whole(_counts(first))
     console.print(
         f"{first.tokens:,} tokens (words and line ends) in {len(first.bits_of_document):,} "
         f"document{'s' if len(first.bits_of_document) > 1 else ''}; {first.oov_rate:.2%} of them are words that the "
-        f"training text lacks; {_dummies(first)}",
-        soft_wrap=True,
+        "training text lacks"
     )
+    for one in evaluations if len({e.dummy_characters for e in evaluations}) > 1 else evaluations[:1]:
+        console.print(_dummies(one, len(evaluations) > 1))
 
 
 def _results(evaluations: list[Evaluation], baselines: list[Baseline]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    for header in ("", "Bits", "per character", "per byte", "Perplexity a word"):
+    for header in ("", "Bits", "a character", "a byte", "Perplexity"):
         table.add_column(header, justify="right" if header else "left", no_wrap=True)
-    table.add_column("")
     for one in evaluations:
         _add(table, one, one.model, one.bits, "bold")
         if one.bits_without_cache is not None:
-            _add(table, one, "  spelling every word", one.bits_without_cache, "", "the same weights without the cache")
+            _add(table, one, "  spelling every word", one.bits_without_cache)
     for row in sorted(baselines, key=lambda row: row.bits):
-        note = f"{'adapts' if row.adapts else 'frozen'}: {row.note}"
-        _add(table, evaluations[0], row.name, row.bits, "dim", note)
+        _add(table, evaluations[0], row.name, row.bits)
     return table
 
 
-def _add(table: Table, count: Evaluation, name: str, bits: float, style: str, note: str = "") -> None:
+def _add(table: Table, count: Evaluation, name: str, bits: float, style: str = "") -> None:
     table.add_row(
         Text(name),
         f"{bits:,.0f}",
         f"{bits / count.characters:.4f}",
         f"{bits / count.counts['normalised_bytes']:.4f}",
         f"{perplexity(bits, count.tokens):,.2f}",
-        Text(note, "dim"),
         style=style,
     )
 
@@ -112,12 +108,12 @@ def _add(table: Table, count: Evaluation, name: str, bits: float, style: str, no
 def _compared(evaluations: list[Evaluation], comparison: Comparison) -> str:
     first, second = evaluations[:2]
     verdict = "" if comparison.is_certain else "; they may well be equally good"
-    more = "fewer" if comparison.saved >= 0 else "more"
-    low, high = sorted((abs(comparison.low), abs(comparison.high))) if comparison.is_certain else (0.0, 0.0)
-    interval = f"{low:.2%} to {high:.2%}" if comparison.is_certain else f"{comparison.low:.2%} to {comparison.high:.2%}"
+    sign, more = (1, "fewer") if comparison.saved >= 0 else (-1, "more")
+    low, high = sorted((sign * comparison.low, sign * comparison.high))
     return (
         f"{second.model} needs {abs(comparison.saved):.2%} {more} bits than {first.model} "
-        f"({CONFIDENCE:.0%} interval {interval}, by {comparison.num_units} {comparison.unit} drawn anew){verdict}\n"
+        f"({CONFIDENCE:.0%} interval {low:.2%} to {high:.2%}, by {comparison.num_units} {comparison.unit} drawn "
+        f"anew){verdict}"
     )
 
 
@@ -131,11 +127,12 @@ def _counts(evaluation: Evaluation) -> Table:
     return table
 
 
-def _dummies(evaluation: Evaluation) -> str:
+def _dummies(evaluation: Evaluation, named: bool) -> str:
     number = evaluation.dummy_characters
+    which = f"{evaluation.model}: " if named else ""
     if not number:
-        return "every character is in the alphabet"
-    characters = f"{number:,} character{'s' if number > 1 else ''} the alphabet lacks"
+        return f"{which}every character is in the alphabet"
+    characters = f"{which}{number:,} character{'s' if number > 1 else ''} that the alphabet lacks"
     if evaluation.reading.exact:
         return f"{characters}; {evaluation.dummy_bits:,.0f} of the bits say which they are"
     return f"{characters}: which they are is not paid for (--exact would add {evaluation.dummy_bits:,.0f} bits)"

@@ -12,7 +12,7 @@ from wordmint.errors import UserError
 from wordmint.model.language_model import LanguageModel
 from wordmint.model.packing import Spellings
 from wordmint.shapes import Array, Int
-from wordmint.text.alphabet import DUMMY_ID, Alphabet
+from wordmint.text.alphabet import Alphabet
 from wordmint.text.documents import Document
 from wordmint.text.words import LINE_END, word_lines
 
@@ -42,13 +42,14 @@ class ModelText:
         """The paper's count: of the normalised text."""
         return self.counts[NORMALISED]
 
-    def unknown_characters(self, alphabet: Alphabet) -> Iterator[str]:
-        """Every character that the model reads as a dummy, in the order of the text."""
+    def unknown_characters(self, alphabet: Alphabet) -> tuple[str, Int[Array, " unknown"]]:
+        """Every character that an alphabet lacks, in the order of the text, and the word that each stands in."""
         known = set(alphabet.characters)
-        unknown = [[character for character in type_ if character not in known] for type_ in self.types]
-        has_some = np.array([bool(some) for some in unknown])
-        for word in self.words[has_some[self.words]].tolist():
-            yield from unknown[word]
+        unknown = ["".join(character for character in type_ if character not in known) for type_ in self.types]
+        num_unknown = np.array([len(some) for some in unknown])[self.words]
+        with_some = np.flatnonzero(num_unknown)
+        characters = "".join(unknown[word] for word in self.words[with_some].tolist())
+        return characters, np.repeat(with_some, num_unknown[with_some])
 
 
 def read_text(documents: Iterable[Document], model: LanguageModel) -> ModelText:
@@ -121,10 +122,3 @@ def _spelled(types: list[str], alphabet: Alphabet) -> tuple[Int[Array, " types"]
     kept = [spelled[first] for first in firsts]
     starts = np.concatenate([[0], np.cumsum([len(one) for one in kept])])
     return model_types, Spellings(np.concatenate(kept), starts)
-
-
-def num_dummies(text: ModelText) -> int:
-    """How many characters the model reads as a dummy."""
-    dummies_before = np.concatenate([[0], np.cumsum(text.spellings.ids == DUMMY_ID)])
-    of_type = np.diff(dummies_before[text.spellings.starts])
-    return int(of_type[text.model_words].sum())

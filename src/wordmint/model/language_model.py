@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 from huggingface_hub import PyTorchModelHubMixin, hf_hub_download
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
@@ -40,6 +39,11 @@ def build(config: ModelConfig, alphabet_size: int) -> Network:
             return HCLM(config, alphabet_size)
         case CharLSTMConfig():
             return CharLSTM(config, alphabet_size)
+
+
+def has_cache(network: Network) -> bool:
+    """True for a model that can copy."""
+    return isinstance(network, HCLM) and network.cache is not None
 
 
 def model_config(table: Mapping[str, Any], where: str) -> ModelConfig:
@@ -115,27 +119,36 @@ class LanguageModel(
             if not (path / "model" / CONFIG).is_file():
                 raise UserError(f"{path}: no model here; it would be a folder with {CONFIG} and {WEIGHTS}")
             path = path / "model"  # of a run
-        if not path.exists() and str(folder_or_name).count("/") != 1:
+        if path.is_dir():
+            return cls._read_from(str(path), "save or fetch it again")
+        if path.exists() or path.parent.is_dir() or str(folder_or_name).count("/") != 1:
             raise UserError(f"{path}: no such folder; name a model's folder, a run's, or OWNER/NAME on the Hub")
-        return cls.from_pretrained(str(path) if path.exists() else str(folder_or_name))
+        return cls._read_from(str(folder_or_name), "is the name right, and the Hub within reach?")
+
+    @classmethod
+    def _read_from(cls, place: str, remedy: str) -> LanguageModel:
+        try:
+            return cls.from_pretrained(place)
+        except UserError:
+            raise
+        except Exception as error:  # whatever a damaged file, a library or a network may come up with
+            reason = " ".join(str(error).split())[:200]
+            raise UserError(f"{place}: no whole Wordmint model ({reason}); {remedy}") from None
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Each tensor by itself: on a GPU cuDNN keeps the weights of an LSTM in one block of memory."""
         save_file(by_themselves(self.state_dict()), save_directory / WEIGHTS)
+        (save_directory / WEIGHTS).chmod(0o644)  # safetensors lets nobody else read it
 
     @classmethod
     def _from_pretrained(cls, *, model_id: str, map_location: str = "cpu", **options: Any) -> LanguageModel:
         downloading = ("revision", "cache_dir", "force_download", "local_files_only", "token")
         hub = {name: options.pop(name) for name in downloading if name in options}
         options.pop("strict", None)
-        try:
-            model = cls(**options)
-            here = Path(model_id, WEIGHTS)
-            weights = here if here.parent.is_dir() else Path(hf_hub_download(model_id, WEIGHTS, **hub))
-            model.load_state_dict(load_file(weights, device=map_location), strict=True)
-        except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, AssertionError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise UserError(f"{model_id}: not a whole Wordmint model ({reason}); save or fetch it again") from None
+        model = cls(**options)
+        here = Path(model_id, WEIGHTS)
+        weights = here if here.parent.is_dir() else Path(hf_hub_download(model_id, WEIGHTS, **hub))
+        model.load_state_dict(load_file(weights, device=map_location), strict=True)
         return model.eval()
 
 

@@ -47,7 +47,7 @@ def save_checkpoint(folder: Path, step: Step, state: State, position: Position, 
             "fingerprint": fingerprint,
             "sha256": _digest(partial / TENSORS),
         }
-        (partial / DESCRIPTION).write_text(json.dumps(description), "utf-8")
+        (partial / DESCRIPTION).write_text(_sealed(description), "utf-8")
         _flush(partial)
         shutil.rmtree(final, ignore_errors=True)
         partial.rename(final)
@@ -55,8 +55,8 @@ def save_checkpoint(folder: Path, step: Step, state: State, position: Position, 
         shutil.rmtree(partial, ignore_errors=True)
         reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"{folder}: a checkpoint could not be written ({reason}); the one before it is whole: free some space "
-            "and run the same command with --resume"
+            f"{folder}: a checkpoint could not be written ({reason}); one from before, if there is any, is whole: "
+            "free some space and run the same command with --resume"
         ) from None
     for old in _found(folder)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
@@ -64,20 +64,28 @@ def save_checkpoint(folder: Path, step: Step, state: State, position: Position, 
 
 
 def restore_checkpoint(folder: Path, step: Step, state: State, fingerprint: str) -> tuple[State, Position, list[str]]:
-    """Bring a step to where the newest whole checkpoint stands; also says which ones were passed over, and why."""
+    """Bring a step to where the newest whole checkpoint stands; also says which damaged ones were removed, and why."""
     passed: list[str] = []
     for path in reversed(_found(folder)):
         try:
             description = _described(path, fingerprint)
-            tensors = _checked_tensors(path, description)
-            restored = _restore(step, state, tensors, description)
+            tensors, position = _checked_tensors(path, description), _position(description)
         except _DamagedError as error:
             passed.append(f"{path}: {error}")
             continue
-        return restored, _position(description), passed
+        restored = _restore(step, state, tensors, description)
+        for damaged in _found(folder):
+            if damaged > path:  # or it would count as one of the last two
+                shutil.rmtree(damaged, ignore_errors=True)
+        return restored, position, passed
     if passed:
         raise UserError(f"no checkpoint can be resumed: {'; '.join(passed)}; train again without --resume")
     raise UserError(f"{folder}: no checkpoint to resume; train without --resume")
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """False for a run that ended before its first one."""
+    return bool(_found(folder))
 
 
 class _DamagedError(Exception):
@@ -90,8 +98,11 @@ def _found(folder: Path) -> list[Path]:
 
 def _described(path: Path, fingerprint: str) -> dict[str, Any]:
     try:
-        description = json.loads((path / DESCRIPTION).read_text("utf-8"))
+        text = (path / DESCRIPTION).read_text("utf-8")
+        description = json.loads(text)
         version, data = description["format"], description["fingerprint"]
+        if version == FORMAT_VERSION and text != _sealed(description):
+            raise _DamagedError(f"{DESCRIPTION} is not what was written (its checksum differs)")
     except (OSError, ValueError, KeyError, TypeError):
         raise _DamagedError(f"{DESCRIPTION} is missing or damaged") from None
     if version != FORMAT_VERSION:
@@ -112,6 +123,12 @@ def _checked_tensors(path: Path, description: dict[str, Any]) -> dict[str, Tenso
         return {name: tensor.clone() for name, tensor in load_file(path / TENSORS).items()}
     except (OSError, SafetensorError, KeyError) as error:
         raise _DamagedError(f"{TENSORS} cannot be read ({error})") from None
+
+
+def _sealed(description: dict[str, Any]) -> str:
+    """The description as text, with a checksum of itself."""
+    plain = {key: value for key, value in description.items() if key != "seal"}
+    return json.dumps(plain | {"seal": hashlib.sha256(json.dumps(plain).encode()).hexdigest()})
 
 
 def _position(description: dict[str, Any]) -> Position:

@@ -27,5 +27,7 @@ class TrainingConfig:
                 raise ValueError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
         if not 0 <= self.averaging < 1:
             raise ValueError(f"training.averaging is {self.averaging}; it must be at least 0 and below 1")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"training.seed is {self.seed}; it must lie between 0 and 2^63")
         if self.learning_rate <= 0 or self.max_gradient_norm <= 0:
             raise ValueError("training.learning_rate and training.max_gradient_norm must be above 0")

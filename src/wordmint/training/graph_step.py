@@ -24,20 +24,21 @@ WARM_UP_STEPS = 3  # real steps, after which every library has allocated what it
 
 
 class GraphStep(Step):
-    """Records the first shape that it meets again and again; `profile` sees to it that nearly all windows have it."""
+    """Records the first shape that it meets twice in a row; `Profile` sees to it that nearly all windows have it."""
 
     def __init__(self, model: Network, config: TrainingConfig) -> None:
         super().__init__(model, config)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.num_eager = 0
+        self.last: AnyWindow | None = None  # that took the ordinary step
         self.window: AnyWindow
         self.before: State
         self.after: State
 
     def __call__(self, window: AnyWindow, state: State) -> State:
         if self.graph is None:
-            if self.num_eager < WARM_UP_STEPS:
-                self.num_eager += 1
+            if self.num_eager < WARM_UP_STEPS or not self._comes_again(window):
+                self.num_eager, self.last = self.num_eager + 1, window
                 return self._on_side_stream(window, state)
             self._record(window, state)
         if not _same_shape(window, self.window):
@@ -48,6 +49,11 @@ class GraphStep(Step):
         self.graph.replay()
         self.count_update()
         return self.after
+
+    def _comes_again(self, window: AnyWindow) -> bool:
+        """Not so the last window of a text, in which streams end, nor one with an odd long word."""
+        is_full = getattr(window, "lengths", None) is None
+        return is_full and self.last is not None and _same_shape(window, self.last)
 
     def _on_side_stream(self, window: AnyWindow, state: State) -> State:
         stream = torch.cuda.Stream()

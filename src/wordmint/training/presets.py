@@ -11,7 +11,7 @@ from typing import Any
 
 from wordmint.config import overridden
 from wordmint.errors import UserError
-from wordmint.training.run import RunConfig
+from wordmint.training.run import RunConfig, flat
 
 LANGUAGE = "LANG"  # stands for a language in the names and settings of presets
 
@@ -35,7 +35,9 @@ def best_preset(name: str, as_printed: bool = False) -> str:
 def resolve(preset: str, overrides: Iterable[str] = (), corpus: str | None = None) -> RunConfig:
     """The settings of a preset, or of a TOML file, with what the command line lays over them."""
     table, where = _read(preset)
-    laid_over = overridden(table, overrides, ("--preset", "--data", "--out", "--resume", "--device", "--corpus"))
+    options = ("--preset", "--data", "--out", "--resume", "--device", "--corpus", "--checkpoint-every", "--tensorboard")
+    known = (*options, *(f"--{name}" for name, _ in flat(RunConfig.from_table(table, where).as_table())))
+    laid_over = overridden(table, overrides, known)
     return RunConfig.from_table(laid_over | ({"corpus": corpus} if corpus else {}), where)
 
 

@@ -2,7 +2,7 @@
 
 config.toml      the settings as resolved
 run.json         data, versions, command, commit, hardware
-metrics.jsonl    a line an epoch, and more often for the training loss
+metrics.jsonl    a line an epoch
 checkpoints/     the last two
 tensorboard/     the same figures, where asked for
 model/           the best on dev so far, ready to use
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
 from wordmint.config import settings_from
 from wordmint.corpora.corpus import Corpus
@@ -61,6 +62,22 @@ class RunConfig:
         return {"corpus": self.corpus, "model": model_table(self.model), "training": asdict(self.training)}
 
 
+def read_config(folder: Path) -> RunConfig:
+    """The settings of the run in a folder."""
+    path = folder / CONFIG
+    try:
+        return RunConfig.from_table(tomllib.loads(path.read_text("utf-8")), str(path))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not the settings of a run ({error}); train into another --out") from None
+
+
+def data_of(folder: Path) -> Path | None:
+    """Where the files of a run's corpus are, if that was said when it began."""
+    path = folder / ABOUT
+    data = json.loads(path.read_text("utf-8")).get("data") if path.is_file() else None
+    return Path(data) if data else None
+
+
 def start_run(
     folder: Path,
     config: RunConfig,
@@ -70,11 +87,12 @@ def start_run(
     resume: bool = False,
     seconds_between_checkpoints: float = 60.0,
     tensorboard: bool = False,
+    data: str | None = None,
 ) -> LanguageModel:
     """Train into a folder, anew or on from its last checkpoint; returns the best model."""
     torch.manual_seed(config.training.seed)
     model = new_model(config.model, corpus, rules)
-    _prepare_folder(folder, config, _about(corpus, model), resume)
+    _prepare_folder(folder, config, _about(corpus, model, device) | {"data": data}, resume)
     model.network.to(device)
 
     def keep(dev_bits: float) -> None:
@@ -108,11 +126,10 @@ def save_model(model: LanguageModel, folder: Path) -> None:
         if folder.exists():
             folder.rename(old)
         partial.rename(folder)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise UserError(
-            f"{folder}: the model could not be written ({error.strerror or error}); free some space"
-        ) from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{folder}: the model could not be written ({reason}); free some space") from None
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -120,10 +137,11 @@ def _prepare_folder(folder: Path, config: RunConfig, about: dict[str, Any], resu
     if (folder / CONFIG).exists():
         if not resume:
             raise UserError(f"{folder}: there is a run already; go on with --resume, or name another folder with --out")
-        before = RunConfig.from_table(tomllib.loads((folder / CONFIG).read_text("utf-8")), str(folder / CONFIG))
+        before = read_config(folder)
         if before != config:
             raise UserError(
-                f"{folder}: the run there has other settings ({_difference(before, config)}); give the same"
+                f"{folder}: the run there has other settings ({_difference(before, config)}); --resume --out "
+                f"{folder} alone takes those it has, --out names another folder"
             )
         return
     if resume:
@@ -137,7 +155,7 @@ def _prepare_folder(folder: Path, config: RunConfig, about: dict[str, Any], resu
 
 
 def _difference(one: RunConfig, other: RunConfig) -> str:
-    mine, theirs = dict(_flat(one.as_table())), dict(_flat(other.as_table()))
+    mine, theirs = dict(flat(one.as_table())), dict(flat(other.as_table()))
     return ", ".join(
         f"{key} {mine.get(key)} there, {theirs.get(key)} here"
         for key in mine | theirs
@@ -145,10 +163,11 @@ def _difference(one: RunConfig, other: RunConfig) -> str:
     )
 
 
-def _flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings of a nested table by their dotted names."""
     for key, value in table.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{path}{key}.")
+            yield from flat(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", value
 
@@ -162,7 +181,7 @@ def as_toml(table: Mapping[str, Any], path: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _about(corpus: Corpus, model: LanguageModel) -> dict[str, Any]:
+def _about(corpus: Corpus, model: LanguageModel, device: torch.device) -> dict[str, Any]:
     return {
         "corpus": corpus.name,
         "fingerprint": corpus.fingerprint,
@@ -170,7 +189,7 @@ def _about(corpus: Corpus, model: LanguageModel) -> dict[str, Any]:
         "command": shlex.join(sys.argv),
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "hardware": hardware(),
+        "hardware": hardware(device),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in ("wordmint", "torch", "numpy", "safetensors")},
     }
@@ -184,9 +203,9 @@ def commit() -> str:
     )
 
 
-def hardware() -> str:
+def hardware(device: torch.device) -> str:
     """The GPU, or the processor and how many threads are used."""
-    if torch.cuda.is_available():
+    if device.type == "cuda":
         return torch.cuda.get_device_name()
     return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads"
 

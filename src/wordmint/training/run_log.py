@@ -50,7 +50,7 @@ class RunLog:
         self.num_windows = 0
         self.train_characters = self.dev_characters = 0
         self.epoch_began = self.next_line = time.monotonic()
-        self.first_window = 0
+        self.first_window, self.seconds_before = 0, 0.0
 
     @contextmanager
     def live(self, config: TrainingConfig, num_windows: int, corpus: Corpus) -> Iterator[None]:
@@ -68,12 +68,20 @@ class RunLog:
             yield
         self.bar = None
 
-    def resumed(self, position: Position, passed: list[str]) -> None:
+    @property
+    def epoch_seconds(self) -> float:
+        """How long the epoch took so far, with the time before a resume."""
+        return self.seconds_before + time.monotonic() - self.epoch_began
+
+    def resumed(self, config: TrainingConfig, position: Position, passed: list[str]) -> None:
         """Where a resumed run goes on, and which damaged checkpoints it did not use."""
         for message in passed:
             self._say(f"wordmint: warning: {message}; going on from the one before it")
-        self._say(f"resumed at epoch {position.epoch + 1}, window {position.window}")
-        self.first_window = position.window
+        if position.is_over(config):
+            self._say("this run is over already; --out names another folder for another run")
+        else:
+            self._say(f"resumed at epoch {position.epoch + 1}, window {position.window}")
+        self.first_window, self.seconds_before = position.window, position.seconds
         if self.metrics.exists():  # what came after the checkpoint comes again
             rows = [row for row in self.metrics.read_text("utf-8").splitlines() if _epoch_of(row) <= position.epoch]
             self.metrics.write_text("".join(f"{row}\n" for row in rows), "utf-8")
@@ -90,12 +98,12 @@ class RunLog:
             self.bar.update(self.task, completed=done, description=text)
         elif time.monotonic() >= self.next_line:
             left = (self.config.epochs - position.epoch - share) * self.train_characters / max(rate, 1e-9)
-            self._say(f"{text}  at most {left / 60:.0f} min left")
+            self._say(f"{text}  at most {f'{left / 60:.0f} min' if left >= 90 else f'{left:.0f} s'} left")
             self.next_line = time.monotonic() + SECONDS_BETWEEN_LINES
 
     def epoch(self, position: Position, train_nats: float, dev_bits: float, rate: float) -> None:
         """An epoch is done and dev was evaluated."""
-        seconds = time.monotonic() - self.epoch_began
+        seconds = self.epoch_seconds
         train_bpc = train_nats / math.log(2) / self.train_characters
         dev_bpc = dev_bits / self.dev_characters
         is_best = dev_bits < position.best_bits
@@ -111,7 +119,7 @@ class RunLog:
             learning_rate=rate,
             seconds=seconds,
         )
-        self.epoch_began, self.first_window = time.monotonic(), 0
+        self.epoch_began, self.first_window, self.seconds_before = time.monotonic(), 0, 0.0
 
     def _record(self, **figures: Any) -> None:
         with self.metrics.open("a", encoding="utf-8") as file:

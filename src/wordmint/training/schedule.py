@@ -17,6 +17,7 @@ class Position:
     best_bits: float = math.inf  # of dev
     epochs_since_best: int = 0
     halvings: int = 0
+    seconds: float = 0.0  # that the epoch took so far, over all the runs it was resumed in
 
     def is_over(self, config: TrainingConfig) -> bool:
         """True after the last epoch, or when dev has not improved for long enough."""
@@ -29,6 +30,7 @@ class Position:
             self,
             epoch=self.epoch + 1,
             window=0,
+            seconds=0.0,
             best_bits=min(dev_bits, self.best_bits),
             epochs_since_best=0 if better else self.epochs_since_best + 1,
             halvings=self.halvings + (not better),
