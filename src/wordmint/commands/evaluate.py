@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wordmint.evaluation.text import ModelText
     from wordmint.text.documents import Document, Encoding
 
-app = App(name="evaluate", help="What a text costs a model, in bits.")
+app = App(name="evaluate", help="What a text costs a model, in bits.", default_parameter=Parameter(negative=()))
 
 
 @app.default

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-app = App(name="train", help="Train a model.")
+app = App(name="train", help="Train a model.", default_parameter=Parameter(negative=()))
 
 
 @app.default

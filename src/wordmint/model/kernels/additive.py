@@ -14,7 +14,8 @@ from torch import Tensor
 
 from wordmint.shapes import Float
 
-WORDS, VERSIONS, UNITS = 4, 16, 32  # of a tile
+WORDS, VERSIONS, UNITS = 8, 16, 32  # of a tile
+WARPS = 4
 
 
 def scores(
@@ -23,11 +24,11 @@ def scores(
     score: Float[Tensor, " units"],
 ) -> Float[Tensor, "streams words versions"]:
     """score · tanh(query + key), for every query and key of a stream."""
-    queries, keys = queries.contiguous(), keys.contiguous()
+    exp_queries, exp_keys = _exponentials(queries, keys)
     (streams, words, units), versions = queries.shape, keys.shape[1]
     result = queries.new_empty(streams, words, versions)
     grid = (streams, triton.cdiv(words, WORDS), triton.cdiv(versions, VERSIONS))
-    _scores[grid](queries, keys, score, result, words, versions, units, WORDS, VERSIONS, UNITS)
+    _scores[grid](exp_queries, exp_keys, score, result, words, versions, units, WORDS, VERSIONS, UNITS, num_warps=WARPS)
     return result
 
 
@@ -38,19 +39,23 @@ def gradients(
     grad_scores: Float[Tensor, "streams words versions"],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of queries, keys and score."""
-    queries, keys, grad_scores = queries.contiguous(), keys.contiguous(), grad_scores.contiguous()
+    (exp_queries, exp_keys), grad_scores = _exponentials(queries, keys), grad_scores.contiguous()
     (streams, words, units), versions = queries.shape, keys.shape[1]
     shapes = (words, versions, units, WORDS, VERSIONS, UNITS)
     word_blocks, unit_blocks = triton.cdiv(words, WORDS), triton.cdiv(units, UNITS)
     grad_queries, grad_keys = torch.empty_like(queries), torch.empty_like(keys)
     grad_score = queries.new_empty(streams * word_blocks, units)
     _grad_queries[(streams, word_blocks, unit_blocks)](
-        queries, keys, score, grad_scores, grad_queries, grad_score, *shapes
+        exp_queries, exp_keys, score, grad_scores, grad_queries, grad_score, *shapes, num_warps=WARPS
     )
     _grad_keys[(streams, triton.cdiv(versions, VERSIONS), unit_blocks)](
-        queries, keys, score, grad_scores, grad_keys, *shapes
+        exp_queries, exp_keys, score, grad_scores, grad_keys, *shapes, num_warps=WARPS
     )
     return grad_queries, grad_keys, grad_score.sum(0)
+
+
+def _exponentials(queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    return (2 * queries).exp().contiguous(), (2 * keys).exp().contiguous()
 
 
 @triton.jit
@@ -61,11 +66,6 @@ def _rows(pointer, stream, rows, num_rows, u, units):
 
 
 @triton.jit
-def _exp_rows(pointer, stream, rows, num_rows, u, units):
-    return tl.exp(2.0 * _rows(pointer, stream, rows, num_rows, u, units))
-
-
-@triton.jit
 def _tile(pointer, stream, t, words, v, versions):
     mask = (t < words)[:, None] & (v < versions)[None, :]
     return tl.load(pointer + (stream * words + t[:, None]) * versions + v[None, :], mask, other=0.0)
@@ -73,7 +73,7 @@ def _tile(pointer, stream, t, words, v, versions):
 
 @triton.jit
 def _scores(
-    queries, keys, score, result, words, versions, units,
+    exp_queries, exp_keys, score, result, words, versions, units: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     stream = tl.program_id(0).to(tl.int64)
@@ -82,8 +82,8 @@ def _scores(
     total = tl.zeros((T, V, U), tl.float32)
     for begin in range(0, units, U):
         u = begin + tl.arange(0, U)
-        query = _exp_rows(queries, stream, t, words, u, units)
-        key = _exp_rows(keys, stream, v, versions, u, units)
+        query = _rows(exp_queries, stream, t, words, u, units)
+        key = _rows(exp_keys, stream, v, versions, u, units)
         weight = tl.load(score + u, u < units, other=0.0)
         total += weight[None, None, :] * (1.0 - 2.0 / (1.0 + query[:, None, :] * key[None, :, :]))
     mask = (t < words)[:, None] & (v < versions)[None, :]
@@ -92,18 +92,18 @@ def _scores(
 
 @triton.jit
 def _grad_queries(
-    queries, keys, score, grad_scores, grad_queries, grad_score, words, versions, units,
+    exp_queries, exp_keys, score, grad_scores, grad_queries, grad_score, words, versions, units: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     stream = tl.program_id(0).to(tl.int64)
     t = tl.program_id(1) * T + tl.arange(0, T)
     u = tl.program_id(2) * U + tl.arange(0, U)
-    query = _exp_rows(queries, stream, t, words, u, units)
+    query = _rows(exp_queries, stream, t, words, u, units)
     slopes = tl.zeros((T, V, U), tl.float32)
     values = tl.zeros((T, V, U), tl.float32)
     for begin in range(0, versions, V):
         v = begin + tl.arange(0, V)
-        z = 1.0 / (1.0 + query[:, None, :] * _exp_rows(keys, stream, v, versions, u, units)[None, :, :])
+        z = 1.0 / (1.0 + query[:, None, :] * _rows(exp_keys, stream, v, versions, u, units)[None, :, :])
         grad = _tile(grad_scores, stream, t, words, v, versions)[:, :, None]
         slopes += grad * (4.0 * (z - z * z))
         values += grad * (1.0 - 2.0 * z)
@@ -117,17 +117,17 @@ def _grad_queries(
 
 @triton.jit
 def _grad_keys(
-    queries, keys, score, grad_scores, grad_keys, words, versions, units,
+    exp_queries, exp_keys, score, grad_scores, grad_keys, words, versions, units: tl.constexpr,
     T: tl.constexpr, V: tl.constexpr, U: tl.constexpr,
 ):  # fmt: skip
     stream = tl.program_id(0).to(tl.int64)
     v = tl.program_id(1) * V + tl.arange(0, V)
     u = tl.program_id(2) * U + tl.arange(0, U)
-    key = _exp_rows(keys, stream, v, versions, u, units)
+    key = _rows(exp_keys, stream, v, versions, u, units)
     slopes = tl.zeros((T, V, U), tl.float32)
     for begin in range(0, words, T):
         t = begin + tl.arange(0, T)
-        z = 1.0 / (1.0 + _exp_rows(queries, stream, t, words, u, units)[:, None, :] * key[None, :, :])
+        z = 1.0 / (1.0 + _rows(exp_queries, stream, t, words, u, units)[:, None, :] * key[None, :, :])
         slopes += _tile(grad_scores, stream, t, words, v, versions)[:, :, None] * (4.0 * (z - z * z))
     weight = tl.load(score + u, u < units, other=0.0)
     mask = (v < versions)[:, None] & (u < units)[None, :]
