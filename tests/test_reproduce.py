@@ -42,6 +42,17 @@ def test_a_table_is_computed_once(corpus: Path, tmp_path: Path) -> None:
     assert_user_mistake(other, "result.json: of another command", "name another folder with --out")
 
 
+def test_a_cell_that_fails_does_not_stop_the_others(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs" / "mine-lstm").mkdir(parents=True)
+    (tmp_path / "runs" / "mine-lstm" / "config.toml").write_text("no settings [")
+    arguments = ("reproduce", corpus, "--out", tmp_path / "runs", "--models", "lstm", "--models", "hclm", *SMALL)
+    result = wordmint(*arguments, "--side-by-side", "2", environment=ONE_THREAD)
+    assert result.returncode == 2
+    assert "mine lstm: wordmint train failed" in result.stderr.splitlines()[-1]
+    assert "not the settings of a run" in result.stderr.splitlines()[-1]
+    assert (tmp_path / "runs" / "mine-hclm" / "result.json").is_file()
+
+
 def test_a_table_that_was_stopped_goes_on(corpus: Path, tmp_path: Path) -> None:
     arguments = [*WORDMINT, "reproduce", str(corpus), "--out", str(tmp_path / "runs"), "--models", "hclm"]
     long = [*arguments, "--set", "training.epochs=100000", "--set", "training.patience=0", "--set", "model.units=6"]

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,7 @@ class Cells:
         with ThreadPoolExecutor(side_by_side) as pool:
             futures = [pool.submit(self._compute, cell, side_by_side > 1) for cell in cells if not cell.result]
             try:
-                for future in as_completed(futures):
-                    future.result()
+                failures = [failure for future in as_completed(futures) if (failure := self._failure(future))]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in list(self.running):
@@ -94,6 +93,16 @@ class Cells:
                 raise
             finally:
                 signal.signal(signal.SIGTERM, before)
+        if failures:
+            raise UserError(f"{'; '.join(failures)}; the cells that are done are kept")
+
+    def _failure(self, future: Future[None]) -> str | None:
+        """What went wrong with a cell, if anything did: no reason to stop those beside it."""
+        try:
+            return future.result()
+        except UserError as error:
+            self.say(str(error))
+            return str(error)
 
     def _compute(self, cell: Cell, quietly: bool) -> None:
         device = ["--device", self.device]
@@ -124,7 +133,7 @@ class Cells:
             self.running.discard(process)
         if process.returncode:
             reason = (log.read_text("utf-8").strip().splitlines() or [""])[-1] if quietly else "see above"
-            raise UserError(f"{cell.name}: wordmint {arguments[0]} failed ({reason}); the cells that are done are kept")
+            raise UserError(f"{cell.name}: wordmint {arguments[0]} failed ({reason})")
         return output
 
 
