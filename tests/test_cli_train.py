@@ -58,6 +58,9 @@ def test_a_run_and_what_it_leaves(data: Path, tmp_path: Path) -> None:
     model = LanguageModel.load(tmp_path / "run")
     assert model.trained_on["valid_bits"] == min(row["dev_bits"] for row in rows)
     assert model.has_seen(["Zoltan", "Zoltans"]).tolist() == [True, False]
+    card = (tmp_path / "run" / "model" / "README.md").read_text()
+    assert "# HCLM with a cache of 6 words trained on mine" in card
+    assert f"{model.trained_on['valid_bits']:,.0f} bits" in card
     assert not list((tmp_path / "run").glob(".*")), "something half-written was left"
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub import PyTorchModelHubMixin, hf_hub_download
+from huggingface_hub import ModelCard, PyTorchModelHubMixin, hf_hub_download
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from wordmint.config import settings_from
 from wordmint.errors import UserError
+from wordmint.model.card import card_text
 from wordmint.model.char_lstm import CharLSTM
 from wordmint.model.config import CharLSTMConfig, HCLMConfig, ModelConfig
 from wordmint.model.hclm import HCLM
@@ -134,6 +135,12 @@ class LanguageModel(
         except Exception as error:  # whatever a damaged file, a library or a network may come up with
             reason = " ".join(str(error).split())[:200]
             raise UserError(f"{place}: no whole Wordmint model ({reason}); {remedy}") from None
+
+    def generate_model_card(self, *_args: Any, **_options: Any) -> ModelCard:
+        """The README of the model's folder."""
+        parameters = sum(parameter.numel() for parameter in self.parameters())
+        architecture = model_table(self.network.config)
+        return ModelCard(card_text(architecture, self.trained_on, len(self.alphabet.characters), parameters))
 
     def _save_pretrained(self, save_directory: Path) -> None:
         """Each tensor by itself: on a GPU cuDNN keeps the weights of an LSTM in one block of memory."""
