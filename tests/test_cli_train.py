@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.command import USER_MISTAKE, WORDMINT, assert_user_mistake, wordmint, write_corpus
+from tests.command import HANGS_SECONDS, USER_MISTAKE, WORDMINT, assert_user_mistake, wordmint, write_corpus
 from tests.models import ALPHABET_SIZE, CONFIGS, laid_out, made_text
 from wordmint.errors import UserError
 from wordmint.model.language_model import LanguageModel, build
@@ -106,7 +106,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_end(
     assert train(data, tmp_path / "whole", *options).returncode == 0
     with started(data, tmp_path / "killed", *options) as process:
         process.send_signal(signal_number)
-        _, said = process.communicate()
+        _, said = process.communicate(timeout=HANGS_SECONDS)
         assert process.returncode == (-signal.SIGKILL if signal_number == signal.SIGKILL else 128 + signal_number)
     if signal_number != signal.SIGKILL:
         assert f"go on with: wordmint train --resume --out {tmp_path / 'killed'}" in said

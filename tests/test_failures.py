@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
+from typing import BinaryIO
 
 import pytest
 
-from tests.command import STATS, WORDMINT, assert_user_mistake, statistics, wordmint, write_corpus
+from tests.command import HANGS_SECONDS, STATS, WORDMINT, assert_user_mistake, statistics, wordmint, write_corpus
 
 INTERRUPTED = 130
 TERMINATED = 143
@@ -151,8 +152,8 @@ def open_for_writing(pipe: Path, process: subprocess.Popen[str]) -> int:
 
 
 @contextmanager
-def at_work(folder: Path, home: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command on a corpus in which it has read train, and waits for a valid split that never comes."""
+def at_work(folder: Path, home: Path) -> Iterator[tuple[subprocess.Popen[str], BinaryIO]]:
+    """The command on a corpus in which it has read train and waits for a valid split: that pipe is yielded too."""
     write_corpus(folder, train=many_types(10_000))
     os.mkfifo(folder / "valid.txt")
     command = [sys.executable, "-c", INTERRUPTIBLE, *STATS, str(folder)]
@@ -163,28 +164,36 @@ def at_work(folder: Path, home: Path) -> Iterator[subprocess.Popen[str]]:
             while kept(home) == before and process.poll() is None:
                 sleep(0.01)
             writer = open_for_writing(folder / "valid.txt", process)  # the second comes after train, and waits
-            yield process
-            os.close(writer)
+            with os.fdopen(writer, "wb") as pipe:
+                yield process, pipe
         finally:
             process.kill()
 
 
+def signalled(process: subprocess.Popen[str], pipe: BinaryIO, number: signal.Signals) -> tuple[str, str]:
+    """What the command says when a signal comes while it reads.
+
+    Python sees a signal that comes just before a read only after it; so the read is let go, with the signal sent.
+    """
+    process.send_signal(number)
+    pipe.close()
+    return process.communicate(timeout=HANGS_SECONDS)
+
+
 class TestInterruption:
     def test_control_c(self, tmp_path: Path, wordmint_home: Path) -> None:
-        with at_work(tmp_path / "waiting", wordmint_home) as process:
+        with at_work(tmp_path / "waiting", wordmint_home) as (process, pipe):
             assert len(kept(wordmint_home)) == 1  # it is writing
-            process.send_signal(signal.SIGINT)
-            output, errors = process.communicate()
+            output, errors = signalled(process, pipe, signal.SIGINT)
         assert process.returncode == INTERRUPTED
         assert output == ""
         assert errors.split("\n") == ["", "wordmint: interrupted; nothing half-written was kept", ""]
         assert kept(wordmint_home) == []
 
     def test_sigterm(self, tmp_path: Path, wordmint_home: Path) -> None:
-        with at_work(tmp_path / "waiting", wordmint_home) as process:
+        with at_work(tmp_path / "waiting", wordmint_home) as (process, pipe):
             assert len(kept(wordmint_home)) == 1
-            process.terminate()
-            output, errors = process.communicate()
+            output, errors = signalled(process, pipe, signal.SIGTERM)
         assert (process.returncode, output, errors) == (TERMINATED, "", "")
         assert kept(wordmint_home) == []
 
@@ -197,7 +206,7 @@ class TestInterruption:
 
     def test_what_a_killed_process_left_is_removed(self, tmp_path: Path, wordmint_home: Path) -> None:
         folder = tmp_path / "waiting"
-        with at_work(folder, wordmint_home) as process:
+        with at_work(folder, wordmint_home) as (process, _):
             process.kill()
         (left,) = kept(wordmint_home)
         assert left.endswith(".partial")
