@@ -1,4 +1,4 @@
-"""The LSTMs of a training step, forward and backward: cuDNN's packed ones against the steps in one launch.
+"""The LSTMs of a training step in bfloat16, forward and backward: cuDNN's packed ones against our kernels.
 
     python benchmarks/recurrence.py [--corpus ptb --data DIR]        (on a GPU)
 
@@ -22,17 +22,14 @@ from wordmint.corpora.catalogue import find_sources
 from wordmint.corpora.prepare import prepare
 from wordmint.model.config import CharLSTMConfig, HCLMConfig
 from wordmint.model.kernels import recurrence
-from wordmint.model.lstm import LSTM, _StepsInOneLaunch
+from wordmint.model.lstm import LSTM, _StepsWithKernels
 from wordmint.model.window import CharacterWindow, Window
 from wordmint.text.documents import Encoding
 from wordmint.training.config import TrainingConfig
 from wordmint.training.epoch import Epoch
 
 GPU = torch.device("cuda")
-TILINGS = {
-    "few": [(32, 16, 128, 4), (32, 8, 128, 4), (32, 16, 64, 4), (32, 32, 128, 4), (32, 16, 128, 8)],
-    "many": [(128, 32, 64, 8), (128, 32, 128, 8), (64, 32, 64, 4), (64, 64, 64, 8), (128, 16, 64, 4)],
-}
+FEW = (32, 64, 96, 128, 192)  # ranks that may count as few
 
 
 def shapes_of(corpus: Any) -> dict[str, tuple[tuple[int, ...], int]]:
@@ -85,17 +82,30 @@ def cudnn(sizes: tuple[int, ...], units: int, dtype: torch.dtype) -> float:
     return milliseconds(work)
 
 
-def one_launch(sizes: tuple[int, ...], units: int, dtype: torch.dtype) -> float:
-    """The same work with the steps in one launch."""
-    lstm = LSTM(units, 1, 0.0, 0.0).to(GPU, dtype).train()
-    inputs = torch.randn(sum(sizes), units, device=GPU, dtype=dtype, requires_grad=True)
-    zeros = torch.zeros(sizes[0], units, device=GPU, dtype=dtype)
+def with_kernels(sizes: tuple[int, ...], units: int, is_first_given: bool) -> float:
+    """The same work with our kernels."""
+    lstm = LSTM(units, 1, 0.0, 0.0).to(GPU, torch.bfloat16).train()
+    inputs = torch.randn(sum(sizes), units, device=GPU, dtype=torch.bfloat16, requires_grad=True)
+    zeros = torch.zeros(sizes[0], units, device=GPU, dtype=torch.bfloat16) if is_first_given else None
     w_ih, w_hh, b_ih, b_hh = lstm.parameters()
 
     def work() -> None:
         gates = torch.nn.functional.linear(inputs, w_ih, b_ih + b_hh)
-        outputs, *_ = _StepsInOneLaunch.apply(gates, w_hh, zeros, zeros, list(sizes))  # pyright: ignore
+        outputs, *_ = _StepsWithKernels.apply(gates, w_hh, zeros, zeros, list(sizes))  # pyright: ignore
         torch.autograd.grad(outputs, [inputs, w_ih, w_hh, b_ih, b_hh], torch.ones_like(outputs))
+
+    return milliseconds(work)
+
+
+def products(sizes: tuple[int, ...], units: int) -> float:
+    """The products of all that alone, each as one: what no order of steps can undercut."""
+    inputs = torch.randn(sum(sizes), units, device=GPU, dtype=torch.bfloat16)
+    gates = torch.randn(sum(sizes), 4 * units, device=GPU, dtype=torch.bfloat16)
+    weight = torch.randn(4 * units, units, device=GPU, dtype=torch.bfloat16)
+
+    def work() -> None:
+        for _ in range(2):  # of inputs, and of hidden states
+            _ = inputs @ weight.T, gates @ weight, gates.T @ inputs
 
     return milliseconds(work)
 
@@ -111,46 +121,24 @@ def chain_of_nothing(num_steps: int) -> float:
     return milliseconds(work)
 
 
-def best_tiling(name: str, sizes: tuple[int, ...], units: int, dtype: torch.dtype) -> list[tuple[float, Any]]:
-    """All tilings tried, the fastest first."""
-    tried = []
-    for tile in TILINGS["few" if sizes[0] <= 64 else "many"]:
-        chosen = recurrence.Tiling(*tile)
-        recurrence.tiling = lambda _num_ranks, chosen=chosen: chosen
-        recurrence.schedule.cache_clear()
-        try:
-            tried.append((one_launch(sizes, units, dtype), tile))
-        except Exception as error:
-            print(f"{name} {tile}: {type(error).__name__} {str(error)[:80]}")
-    return sorted(tried)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--corpus", default="demo")
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--tilings", action="store_true", help="try other tilings too")
     options = parser.parse_args()
-    torch.set_float32_matmul_precision("high")
     corpus = prepare(find_sources(options.corpus, options.data, Encoding())[0])
-    rows, chosen = [], recurrence.tiling
+    rows = []
+    print("lstm       steps  ranks   cuDNN  products  chain   ours with few =", *FEW)
     for name, (sizes, units) in shapes_of(corpus).items():
-        for dtype in (torch.bfloat16, torch.float32):
-            row = {
-                "lstm": name,
-                "precision": str(dtype).removeprefix("torch."),
-                "steps": len(sizes),
-                "ranks": sizes[0],
-                "cudnn_milliseconds": cudnn(sizes, units, dtype),
-                "one_launch_milliseconds": one_launch(sizes, units, dtype),
-                "chain_floor_milliseconds": chain_of_nothing(len(sizes)),
-            }
-            rows.append(row)
-            print("  ".join(f"{value:.3f}" if isinstance(value, float) else f"{value!s:9}" for value in row.values()))
-            if options.tilings and dtype == torch.bfloat16:
-                print("    ", best_tiling(name, sizes, units, dtype))
-                recurrence.tiling = chosen
-                recurrence.schedule.cache_clear()
+        ours = {}
+        for few in FEW:
+            recurrence.FEW_RANKS = few
+            recurrence.schedule.cache_clear()
+            ours[few] = with_kernels(sizes, units, is_first_given=name != "encoder")
+        rest = cudnn(sizes, units, torch.bfloat16), products(sizes, units), chain_of_nothing(len(sizes))
+        print(f"{name:9} {len(sizes):6} {sizes[0]:6}", *(f"{one:8.3f}" for one in (*rest, *ours.values())))
+        times = dict(zip(("cudnn", "products", "chain"), rest, strict=True)) | {f"ours_{few}": ours[few] for few in FEW}
+        rows.append({"lstm": name, "sizes": sizes, "milliseconds": times})
     print(json.dumps({"benchmark": "recurrence", "device": torch.cuda.get_device_name(), "results": rows}))
 
 

@@ -12,8 +12,10 @@ from tests.models import CONFIGS, NO_DROPOUT, laid_out, made_text
 from wordmint.model import lstm
 from wordmint.model.attention import additive_scores, gradients_in_blocks, scores_in_blocks
 from wordmint.model.config import Dropout, HCLMConfig
+from wordmint.model.kernels import recurrence
 from wordmint.model.language_model import Network, build
-from wordmint.model.lstm import _Steps, _StepsInOneLaunch
+from wordmint.model.lookup import lookup
+from wordmint.model.lstm import _Steps, _StepsWithKernels
 from wordmint.model.window import AnyWindow, Window, fitting_profile, to_device
 from wordmint.training.config import TrainingConfig
 from wordmint.training.graph_step import WARM_UP_STEPS, GraphStep
@@ -21,6 +23,7 @@ from wordmint.training.step import Step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 GPU = torch.device("cuda")
+ALL_STEPS = recurrence._all_steps
 SHAPES = [(1, 1, 1, 1), (2, 5, 3, 7), (3, 35, 135, 600), (2, 17, 33, 65)]  # streams, words, versions, units
 
 
@@ -53,7 +56,17 @@ def test_fused_attention_writes_every_place() -> None:
     assert all(torch.isfinite(part).all() for part in torch.autograd.grad(scores.sum(), inputs))
 
 
-# ---- the steps of an LSTM in one launch --------------------------------------------------------------------------
+def test_the_gradient_of_a_lookup() -> None:
+    torch.manual_seed(0)
+    table, numbers = torch.randn(51, 24, device=GPU, requires_grad=True), torch.randint(51, (7, 90), device=GPU)
+    weights = torch.randn(7, 90, 24, device=GPU)
+    gradients = [
+        torch.autograd.grad((rows * weights).sum(), table)[0] for rows in (lookup(table, numbers), table[numbers])
+    ]
+    torch.testing.assert_close(*gradients, rtol=2e-3, atol=2e-3)
+
+
+# ---- the steps of an LSTM with kernels of our own ------------------------------------------------------------------
 
 PACKED = [(5, 5, 3, 1, 1), (25,) * 35, (1, 1, 1), (150,), (875, 870, 700, 420, 300, 130, 40, 9, 1), (70, 40, 40, 2)]
 
@@ -80,52 +93,73 @@ def results_and_gradients(steps: Any, inputs: list[torch.Tensor], sizes: tuple[i
 
 
 @pytest.mark.parametrize("sizes", PACKED, ids=len)
-@pytest.mark.parametrize("units", [40, 600])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-3), (torch.bfloat16, 2e-2)], ids=["tf32", "bf16"])
-def test_steps_in_one_launch_are_the_written_out_steps(
-    sizes: tuple[int, ...], units: int, dtype: torch.dtype, tolerance: float
-) -> None:
-    inputs = lstm_inputs(sizes, units, dtype)
+@pytest.mark.parametrize("units", [40, 600, 1000])
+def test_steps_with_kernels_are_the_written_out_steps(sizes: tuple[int, ...], units: int) -> None:
+    inputs = lstm_inputs(sizes, units, torch.bfloat16)
     exact = [part.detach().double().requires_grad_() for part in inputs]
     expected = results_and_gradients(_Steps.apply, exact, sizes)
     for _ in range(3):  # a race would not be the same each time
-        mine = results_and_gradients(_StepsInOneLaunch.apply, inputs, sizes)
+        mine = results_and_gradients(_StepsWithKernels.apply, inputs, sizes)
         for one, other in zip(mine, expected, strict=True):
             error = float((one.double() - other).norm() / other.norm())
-            assert error < tolerance
+            assert error < 2e-2
 
 
+@pytest.mark.parametrize("few", [0, 32, 96, 1000])
+def test_few_ranks_and_many_ranks_give_the_same(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = PACKED[4]
+    inputs = lstm_inputs(sizes, 600, torch.bfloat16)
+    expected = results_and_gradients(_StepsWithKernels.apply, inputs, sizes)
+    monkeypatch.setattr(recurrence, "FEW_RANKS", few)
+    recurrence.schedule.cache_clear()
+    mine = results_and_gradients(_StepsWithKernels.apply, inputs, sizes)
+    recurrence.schedule.cache_clear()
+    for one, other in zip(mine, expected, strict=True):
+        assert float((one.float() - other.float()).norm() / other.float().norm()) < 1e-2
+
+
+def step_by_step(name: str, plan: Any, units: int, device: torch.device) -> Any:
+    """Starts a kernel for one step at a time: then nobody waits for anybody."""
+    launch, counters = ALL_STEPS(name, plan, units, device)
+
+    def launch_each(arguments: list[Any]) -> None:
+        begin = next(place for place, one in enumerate(arguments) if one is counters) + 1
+        steps = range(arguments[begin], arguments[begin + 1])
+        for step in steps if name == "forward_steps" else reversed(steps):
+            launch([*arguments[:begin], step, step + 1, *arguments[begin + 2 :]])
+
+    return launch_each, counters
+
+
+@pytest.mark.parametrize("units", [600, 1000])
 @pytest.mark.parametrize("sizes", PACKED, ids=len)
-def test_waiting_changes_nothing(sizes: tuple[int, ...]) -> None:
+def test_waiting_changes_nothing(sizes: tuple[int, ...], units: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One launch a step needs no waiting: bit for bit the same, or somebody did not wait."""
-    from wordmint.model.kernels import recurrence
-
-    gates, w_hh, hidden, cell = (part.detach() for part in lstm_inputs(sizes, 600, torch.bfloat16))
+    gates, w_hh, hidden, cell = (part.detach() for part in lstm_inputs(sizes, units, torch.bfloat16))
     plan = recurrence.schedule(sizes, GPU)
-    outputs, last_hidden = torch.randn_like(gates[:, :600]), torch.randn_like(hidden)
+    outputs, last_hidden = torch.randn_like(gates[:, :units]), torch.randn_like(hidden)
     last_cell = torch.randn(hidden.shape, device=GPU)
-    for _ in range(5):
-        whole, single = (recurrence.forward(gates, w_hh, hidden, cell, plan, one_launch=one) for one in (True, False))
-        assert all(torch.equal(mine, theirs) for mine, theirs in zip(whole, single, strict=True))
-        _, cells, opened = whole
-        back, one_by_one = (
-            recurrence.backward(outputs, last_hidden, last_cell, w_hh, cells, opened, plan, one_launch=one)
-            for one in (True, False)
-        )
-        assert all(torch.equal(mine, theirs) for mine, theirs in zip(back, one_by_one, strict=True))
+    results = []
+    for all_steps in (step_by_step, *[ALL_STEPS] * 5):
+        monkeypatch.setattr(recurrence, "_all_steps", all_steps)
+        whole = recurrence.forward(gates.clone(), w_hh, hidden, cell, plan)
+        back = recurrence.backward(outputs, last_hidden, last_cell, w_hh, *whole[1:], plan)
+        results.append([*whole, *back])
+    for mine in results[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(mine, results[0], strict=True))
 
 
-def test_a_model_learns_the_same_with_steps_in_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_learns_the_same_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = []
-    for in_one_launch in (False, True):
-        monkeypatch.setattr(lstm, "IN_ONE_LAUNCH", in_one_launch)
+    for with_kernels in (False, True):
+        monkeypatch.setattr(lstm, "WITH_KERNELS", with_kernels)
         network, windows = network_and_windows()
-        step, state, seen = GraphStep(network, CONFIG), network.start(2), []
+        step, state, seen = GraphStep(network, replace(CONFIG, precision="bfloat16")), network.start(2), []
         for window in windows[:20]:
             state = step(window, state)
             seen.append(step.nats.clone())
         losses.append(torch.stack(seen))
-    torch.testing.assert_close(losses[0], losses[1], rtol=2e-3, atol=0)
+    torch.testing.assert_close(losses[0], losses[1], rtol=5e-3, atol=0)
 
 
 # ---- the step as one graph ---------------------------------------------------------------------------------------
@@ -138,21 +172,22 @@ def windows_of_one_shape(network: Network, num_words: int = 700) -> list[AnyWind
     return [to_device(window, GPU) for window in laid]
 
 
-def network_and_windows(dropout: Dropout = NO_DROPOUT) -> tuple[Network, list[AnyWindow]]:
+def network_and_windows(dropout: Dropout = NO_DROPOUT, num_words: int = 700) -> tuple[Network, list[AnyWindow]]:
     torch.manual_seed(3)
     config = CONFIGS["hclm-cache"]
     assert isinstance(config, HCLMConfig)
     network = build(replace(config, units=32, dropout=dropout), 9).to(GPU).train()
-    return network, windows_of_one_shape(network)
+    return network, windows_of_one_shape(network, num_words)
 
 
 CONFIG = TrainingConfig(streams=2, words_per_window=7, averaging=0.9, learning_rate=0.01)
 
 
-def test_a_graph_learns_what_the_ordinary_step_learns() -> None:
+@pytest.mark.parametrize("num_words", [700, 701, 702], ids=["whole", "one_stream_ends", "both_streams_end"])
+def test_a_graph_learns_what_the_ordinary_step_learns(num_words: int) -> None:
     losses = []
     for kind in (Step, GraphStep):
-        network, windows = network_and_windows()
+        network, windows = network_and_windows(num_words=num_words)
         step, state, seen = kind(network, CONFIG), network.start(2), []
         for window in windows:
             state = step(window, state)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from wordmint.model.packing import NOTHING
-from wordmint.shapes import Array, Int
+from wordmint.shapes import Array, Float, Int
 from wordmint.text.streams import NO_WORD
 
 BEFORE_ALL = -1
@@ -30,8 +30,9 @@ class CachePlan:
     """What happens to the cache in a window."""
 
     hit: Int[Tensor, "streams words"]  # the version that holds the word before it is predicted, or NOTHING
-    chain: Int[Tensor, "streams words"]  # the version that begins the chain to which the word's version belongs
-    depth: Int[Tensor, "streams words"]  # hits since the chain began
+    carried: Int[Tensor, "streams words"]  # the carried key in the chain of the word's version, or any
+    carried_weight: Float[Tensor, "streams words"]  # of that key in the word's version, 0 if there is none
+    weight: Float[Tensor, "streams words words"]  # of h_s, s the second, in the first word's version
     last_time: Int[Tensor, "streams versions"]  # the last word for which a version lives; BEFORE_ALL if for none
     kept: Int[Tensor, "streams slots"]  # the version in each slot after the window
 
@@ -62,10 +63,29 @@ class Slots:
 def plan_cache(words: Int[Array, "streams words"], streams: list[Slots]) -> CachePlan:
     """The plan of one window; `streams` move on."""
     plans = [_plan_stream(row.tolist(), slots) for row, slots in zip(words, streams, strict=True)]
-    return CachePlan(*(torch.from_numpy(np.array(part, dtype=np.int64)) for part in zip(*plans, strict=True)))
+    hit, chain, depth, last_time, kept = (np.array(part, dtype=np.int64) for part in zip(*plans, strict=True))
+    num_slots = streams[0].num_slots
+    return CachePlan(
+        torch.from_numpy(hit),
+        torch.from_numpy(np.minimum(chain, num_slots - 1)),
+        torch.from_numpy(np.where(chain < num_slots, 0.5**depth, 0.0).astype(np.float32)),
+        torch.from_numpy(_weights(chain, depth)),
+        torch.from_numpy(last_time),
+        torch.from_numpy(kept),
+    )
+
+
+def _weights(chain: Int[Array, "streams words"], depth: Int[Array, "streams words"]) -> Float[Array, "streams words _"]:
+    """Of each h_s in each version: one half for every hit from s on, its own included unless it began the chain."""
+    time = np.arange(chain.shape[1])
+    same_chain = (chain[:, :, None] == chain[:, None, :]) & (time[:, None] >= time)
+    hits_since = depth[:, :, None] - depth[:, None, :] + (depth > 0)[:, None, :]
+    return np.where(same_chain, np.ldexp(np.float32(1), -np.maximum(hits_since, 0)), np.float32(0))
 
 
 def _plan_stream(words: Iterable[int], slots: Slots) -> tuple[list[int], ...]:
+    """Of each word the version it hits, the version that begins its version's chain, and the hits since then; of each
+    version its last time; of each slot the version it ends with."""
     words = list(words)
     first_version, num_words = slots.num_slots, len(words)
     hit, depth = [NOTHING] * num_words, [0] * num_words

@@ -7,6 +7,7 @@ from torch.nn.functional import cross_entropy, dropout
 
 from wordmint.model.config import CharLSTMConfig
 from wordmint.model.initial import draw_parameters
+from wordmint.model.lookup import lookup
 from wordmint.model.lstm import LSTM
 from wordmint.model.mixture import WordScores
 from wordmint.model.state import State
@@ -31,7 +32,7 @@ class CharLSTM(nn.Module):
     def forward(self, window: CharacterWindow, state: State) -> tuple[WordScores, State]:
         """Scores of the window's words, and the state after them."""
         drop, sequence = self.config.dropout, window.sequence
-        inputs = dropout(self.characters(sequence.inputs), drop.characters, self.training)
+        inputs = dropout(lookup(self.characters.weight, sequence.inputs), drop.characters, self.training)
         going = sequence.stream_of_rank
         before = (state.hidden[:, going], state.cell[:, going])
         outputs, (hidden, cell) = self.lstm.read(inputs, sequence.sizes, before)

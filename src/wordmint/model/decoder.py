@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, dropout
 
+from wordmint.model.lookup import lookup
 from wordmint.model.lstm import LSTM
 from wordmint.model.packing import NOTHING, Packing, Spellings, longest_first, packing_for
 from wordmint.shapes import Array, Bool, Float, Int
@@ -87,7 +88,7 @@ class CharacterDecoder(nn.Module):
         spelling: Spelling,
     ) -> Float[Tensor, " all_words"]:
         """Log p_lm of every word of the window, and 0 for the words that are absent."""
-        start = context[spelling.word_of_rank].expand(self.lstm.num_layers, -1, -1).contiguous()
+        start = lookup(context, spelling.word_of_rank).expand(self.lstm.num_layers, -1, -1).contiguous()
         hidden, _ = self.lstm.read(characters, spelling.sizes, (start, torch.zeros_like(start)))
         logits = self.softmax(dropout(hidden, self.dropout, self.training))
         nats = cross_entropy(

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from wordmint.model.lookup import lookup
 from wordmint.model.lstm import LSTM
 from wordmint.model.packing import NOTHING, Packing, Spellings, longest_first, packing_for
 from wordmint.shapes import Array, Float, Int
@@ -57,4 +58,4 @@ class CharacterEncoder(nn.Module):
 
     def forward(self, characters: Float[Tensor, "places units"], reading: Reading) -> Float[Tensor, "distinct units"]:
         hidden, _ = self.lstm.read(characters, reading.sizes)
-        return hidden[reading.last_places]
+        return lookup(hidden, reading.last_places)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
+from wordmint.model.beside import Beside
 from wordmint.model.config import HCLMConfig
 from wordmint.model.context import Context
 from wordmint.model.decoder import CharacterDecoder
 from wordmint.model.encoder import CharacterEncoder
 from wordmint.model.initial import draw_parameters
+from wordmint.model.lookup import lookup
 from wordmint.model.mixture import Gate, WordScores, mix
 from wordmint.model.state import State
 from wordmint.model.window import Window
@@ -42,19 +44,27 @@ class HCLM(nn.Module):
         """Scores of the window's words, and the state after them."""
         drop, dtype = self.config.dropout, state.hidden.dtype
         words = self.encoder(self._vectors(window.reading.characters), window.reading)
-        before = self._drop(words[window.reading.word_before], drop.words)
+        before = self._drop(lookup(words, window.reading.word_before), drop.words)
         context, (hidden, cell) = self.context(before, (state.hidden, state.cell), window.lengths)
         told = self._drop(context, drop.context)
-        log_p_spell = self.decoder(told.flatten(0, 1), self._vectors(window.spelling.inputs), window.spelling)
-        log_p_spell = log_p_spell.view(window.present.shape)
         if self.cache is None or self.gate is None or window.plan is None:
+            log_p_spell = self._spell(told, window)
             return WordScores.of_spelling(log_p_spell), State(hidden.to(dtype), cell.to(dtype), state.keys)
-        copying = self.cache(self._drop(context, drop.cache), state.keys, window.plan)
-        scores = mix(log_p_spell, copying.log_p_copy, self.gate(told), copying.is_empty | ~window.present)
+        asked, cache, gate, plan = self._drop(context, drop.cache), self.cache, self.gate, window.plan
+        beside = Beside(context.device)  # copying and spelling need nothing of each other
+        copying, gamma = beside.start(lambda: (cache(asked, state.keys, plan), gate(told)), uses=(asked, told))
+        log_p_spell = self._spell(told, window)
+        beside.join((*copying, gamma))
+        scores = mix(log_p_spell, copying.log_p_copy, gamma, copying.is_empty | ~window.present)
         return scores, State(hidden.to(dtype), cell.to(dtype), copying.keys)
 
+    def _spell(self, told: Float[Tensor, "streams words units"], window: Window) -> Float[Tensor, "streams words"]:
+        spelling = window.spelling
+        log_p = self.decoder(told.flatten(0, 1), self._vectors(spelling.inputs), spelling)
+        return log_p.view(window.present.shape)
+
     def _vectors(self, characters: Int[Tensor, " places"]) -> Float[Tensor, "places units"]:
-        return self._drop(self.characters(characters), self.config.dropout.characters)
+        return self._drop(lookup(self.characters.weight, characters), self.config.dropout.characters)
 
     def _drop(self, values: Tensor, share: float) -> Tensor:
         return dropout(values, share, self.training)

@@ -3,7 +3,7 @@
 The weights are PyTorch's, and on a GPU so is the computation (cuDNN). On a CPU PyTorch's own is slow where sequences
 are packed: each step of its backward pass fills a gradient as large as all steps. So there the steps are written out,
 forward and backward, with one product for the gradient of the recurrent weights; a test compares the two. On a GPU
-the same steps can be one launch (`kernels.recurrence`).
+training in bfloat16 does the same with kernels of its own (`kernels.recurrence`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from wordmint.shapes import Float, Int
 
-IN_ONE_LAUNCH = False  # not measured on a GPU yet: docs/log.md
+WITH_KERNELS = True  # of our own; a test compares with cuDNN
 Recurrent = tuple[Float[Tensor, "layers ranks units"], Float[Tensor, "layers ranks units"]]
 sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 
@@ -35,19 +35,19 @@ class LSTM(nn.LSTM):
         self, inputs: Float[Tensor, "places units"], sizes: Int[Tensor, " steps"], before: Recurrent | None = None
     ) -> tuple[Float[Tensor, "places units"], Recurrent]:
         """Outputs at every place, and the state of every rank after its last step."""
-        in_one_launch = IN_ONE_LAUNCH and inputs.is_cuda and self.training
-        if inputs.is_cuda and not in_one_launch:
+        with_kernels = WITH_KERNELS and self.training and _suits_kernels(inputs, self.hidden_size)
+        if inputs.is_cuda and not with_kernels:
             return self._read_with_cudnn(inputs, sizes, before)
-        take_steps: Any = _StepsInOneLaunch.apply if in_one_launch else _Steps.apply
+        take_steps: Any = _StepsWithKernels.apply if with_kernels else _Steps.apply
         outputs, after, steps = inputs, [], sizes.tolist()
         for layer in range(self.num_layers):
             w_ih, w_hh, b_ih, b_hh = (getattr(self, f"{name}_l{layer}") for name in _WEIGHTS)
             w_hh = self._thinned(w_hh)
-            start = [part[layer] for part in before] if before else [inputs.new_zeros(steps[0], w_hh.shape[1])] * 2
+            start = [part[layer] for part in before] if before else [None, None]
             if layer:
                 outputs = dropout(outputs, self.dropout, self.training)
             gates = linear(outputs, w_ih, b_ih + b_hh)
-            outputs, *last = take_steps(gates if in_one_launch else gates.to(w_hh.dtype), w_hh, *start, steps)
+            outputs, *last = take_steps(gates if with_kernels else gates.to(w_hh.dtype), w_hh, *start, steps)
             after.append(last)
         hidden, cell = (torch.stack(parts) for parts in zip(*after, strict=True))
         return outputs, (hidden, cell)
@@ -81,9 +81,11 @@ class _Steps(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, w_hh: Tensor, hidden: Tensor, cell: Tensor, steps: list[int]
+        ctx: Any, gates: Tensor, w_hh: Tensor, hidden: Tensor | None, cell: Tensor | None, steps: list[int]
     ) -> tuple[Tensor, Tensor, Tensor]:
         units = w_hh.shape[1]
+        if hidden is None or cell is None:
+            hidden = cell = gates.new_zeros(steps[0], units)
         outputs, cells = gates.new_empty(len(gates), units), gates.new_empty(len(gates), units)
         h, c = hidden, cell
         for begin, end in pairwise(accumulate(steps, initial=0)):
@@ -122,23 +124,23 @@ class _Steps(torch.autograd.Function):
             down.mul_(f)
             torch.mm(grad_gates[begin:end], w_hh, out=up)
         earlier = torch.cat([hidden, *(outputs[bounds[s - 1] :][:n] for s, n in enumerate(ctx.steps) if s)])
-        return grad_gates, grad_gates.T @ earlier, dh, dc, None
+        is_given = ctx.needs_input_grad[2]
+        return grad_gates, grad_gates.T @ earlier, dh if is_given else None, dc if is_given else None, None
 
 
-class _StepsInOneLaunch(torch.autograd.Function):
-    """The same on a GPU, in the precision that the gates come in."""
+class _StepsWithKernels(torch.autograd.Function):
+    """The same on a GPU, in bfloat16; cells and sums are float32."""
 
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, w_hh: Tensor, hidden: Tensor, cell: Tensor, steps: list[int]
+        ctx: Any, gates: Tensor, w_hh: Tensor, hidden: Tensor | None, cell: Tensor | None, steps: list[int]
     ) -> tuple[Tensor, Tensor, Tensor]:
         from wordmint.model.kernels import recurrence
 
-        plan = recurrence.schedule(tuple(steps), gates.device)
-        weights = w_hh.to(gates.dtype)
+        plan, weights = recurrence.schedule(tuple(steps), gates.device), w_hh.to(gates.dtype)
         states, cells, opened = recurrence.forward(gates.contiguous(), weights, hidden, cell, plan)
-        ctx.save_for_backward(w_hh, weights, hidden, states, cells, opened)
-        ctx.plan = plan
+        ctx.save_for_backward(weights, states, cells, opened)
+        ctx.plan, ctx.dtype = plan, w_hh.dtype
         return states[plan.num_ranks :], states[plan.last_states], cells[plan.last_states]
 
     @staticmethod
@@ -146,15 +148,26 @@ class _StepsInOneLaunch(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         from wordmint.model.kernels import recurrence
 
-        w_hh, weights, hidden, states, cells, opened = ctx.saved_tensors
-        plan = ctx.plan
+        (weights, states, cells, opened), plan = ctx.saved_tensors, ctx.plan
         grad_outputs, grad_hidden, grad_cell = (grad.contiguous() for grad in grads)
         grad_gates, grad_first_cell = recurrence.backward(
             grad_outputs, grad_hidden, grad_cell, weights, cells, opened, plan
         )
-        grad_w_hh = grad_gates.T @ states[plan.state_before]
-        grad_first_hidden = grad_gates[: plan.num_ranks] @ weights
-        return grad_gates, grad_w_hh.to(w_hh), grad_first_hidden.to(hidden), grad_first_cell.to(hidden), None
+        grad_w_hh = (grad_gates.T @ states[plan.state_before]).to(ctx.dtype)
+        if not ctx.needs_input_grad[2]:
+            return grad_gates, grad_w_hh, None, None, None
+        return grad_gates, grad_w_hh, grad_gates[: plan.num_ranks] @ weights, grad_first_cell, None
+
+
+def _suits_kernels(inputs: Tensor, units: int) -> bool:
+    """True where the gates will come in bfloat16 on a GPU that the kernels can run on."""
+    if not inputs.is_cuda:
+        return False
+    from wordmint.model.kernels import recurrence
+
+    is_autocast = torch.is_autocast_enabled("cuda")
+    dtype = torch.get_autocast_dtype("cuda") if is_autocast else inputs.dtype
+    return dtype == torch.bfloat16 and recurrence.suits(units, inputs.device)
 
 
 def _last_places(steps: list[int], like: Tensor) -> Int[Tensor, " ranks"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -102,11 +103,34 @@ def _hierarchical(
 
 Value = TypeVar("Value")
 ON_HOST = {"sizes", "lengths"}  # torch wants them there
+ALIGNED = 16  # bytes
 
 
 def to_device(window: Value, device: torch.device) -> Value:
     """A window on a device; what describes shapes to the host stays there."""
-    return map_tensors(window, lambda tensor: tensor.to(device, non_blocking=True))
+    return in_one_piece(window, device) if device.type == "cuda" else window
+
+
+def in_one_piece(window: Value, device: torch.device) -> Value:
+    """A copy on a device whose tensors share one piece of memory, `memory_of` it, so that it can be copied at once."""
+    pieces: list[Tensor] = []
+    map_tensors(window, lambda tensor: pieces.append(tensor) or tensor)
+    sizes = [-(-tensor.nbytes // ALIGNED) * ALIGNED for tensor in pieces]
+    whole = torch.zeros(sum(sizes), dtype=torch.uint8, device=pieces[0].device)
+    for tensor, begin in zip(pieces, accumulate(sizes, initial=0), strict=False):
+        whole[begin : begin + tensor.nbytes] = tensor.contiguous().view(-1).view(torch.uint8)
+    whole, begins = whole.to(device, copy=True), accumulate(sizes, initial=0)
+
+    def view_of(tensor: Tensor) -> Tensor:
+        begin = next(begins)
+        return whole[begin : begin + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+
+    return map_tensors(window, view_of)
+
+
+def memory_of(window: AnyWindow) -> Tensor:
+    """The memory of a window in one piece, as bytes."""
+    return torch.empty(0, dtype=torch.uint8, device=window.present.device).set_(window.present.untyped_storage())
 
 
 def map_tensors(window: Value, change: Callable[[Tensor], Tensor]) -> Value:

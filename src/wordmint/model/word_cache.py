@@ -52,23 +52,16 @@ def written_keys(
 ) -> Float[Tensor, "streams words units"]:
     """The key that each word of the window writes: h_t after a miss, the mean of the old key and h_t after a hit.
 
-    Followed back through a chain this is a sum: each h_s weighs one half for every hit from s on, its own included
-    unless it began the chain, and a carried key one half for every hit.
+    Followed back through its chain (see `cache_plan`) this is a weighted sum of h_s, and of a carried key.
     """
-    num_words, num_slots = plan.chain.shape[1], plan.slots
-    time = torch.arange(num_words, device=context.device)
-    hits_since = plan.depth[:, :, None] - plan.depth[:, None, :] + (plan.depth > 0).long()[:, None, :]
-    same_chain = (plan.chain[:, :, None] == plan.chain[:, None, :]) & (time[:, None] >= time)
-    weights = torch.where(same_chain, 0.5 ** hits_since.to(context), 0.0)
-    from_carried = torch.where(plan.chain < num_slots, 0.5 ** plan.depth.to(context), 0.0)
-    begins = plan.chain.clamp(max=num_slots - 1)[..., None].expand(-1, -1, carried.shape[-1])
-    return weights @ context + from_carried[..., None] * carried.gather(1, begins)
+    begins = plan.carried[..., None].expand(-1, -1, carried.shape[-1])
+    return plan.weight.to(context) @ context + plan.carried_weight[..., None] * carried.gather(1, begins)
 
 
 def _living(plan: CachePlan) -> Bool[Tensor, "streams words versions"]:
     """Which versions are in the cache when each word is predicted."""
-    num_words = plan.chain.shape[1]
-    time = torch.arange(num_words, device=plan.chain.device)
+    num_words = plan.hit.shape[1]
+    time = torch.arange(num_words, device=plan.hit.device)
     written = torch.cat([time.new_full((plan.slots,), -1), time])
     return (written < time[:, None]) & (time[:, None] <= plan.last_time[:, None, :])
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from wordmint.model.language_model import Network
 from wordmint.model.state import State
-from wordmint.model.window import AnyWindow, map_tensors
+from wordmint.model.window import AnyWindow, in_one_piece, map_tensors, memory_of
 from wordmint.training.config import TrainingConfig
 from wordmint.training.step import Step
 
@@ -43,8 +43,9 @@ class GraphStep(Step):
             self._record(window, state)
         if not _same_shape(window, self.window):
             return self._on_side_stream(window, state)
-        _copy(self.window, window)
-        _copy(self.before, state)
+        memory_of(self.window).copy_(memory_of(window))
+        for mine, given in zip(_leaves(self.before), _leaves(state), strict=True):
+            mine.copy_(given)
         assert self.graph is not None
         self.graph.replay()
         self.count_update()
@@ -64,7 +65,7 @@ class GraphStep(Step):
         return after
 
     def _record(self, window: AnyWindow, state: State) -> None:
-        self.window, self.before = map_tensors(window, Tensor.clone), map_tensors(state, Tensor.clone)
+        self.window, self.before = in_one_piece(window, self.device), map_tensors(state, Tensor.clone)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.after = self._learn(self.window, self.before)
@@ -84,9 +85,3 @@ def _same_shape(one: AnyWindow, other: AnyWindow) -> bool:
     if len(mine) != len(theirs):
         return False
     return all(a.shape == b.shape and (a.is_cuda or torch.equal(a, b)) for a, b in zip(mine, theirs, strict=True))
-
-
-def _copy(into: Any, source: Any) -> None:
-    pairs = [(a, b) for a, b in zip(_leaves(into), _leaves(source), strict=True) if a.is_cuda]
-    for a, b in pairs:
-        a.copy_(b)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from wordmint.shapes import Float
 
-WORDS, VERSIONS, UNITS = 8, 16, 32  # of a tile
+WORDS, VERSIONS, UNITS = 4, 16, 32  # of a tile
 WARPS = 4
 
 
@@ -80,14 +80,17 @@ def _scores(
     t = tl.program_id(1) * T + tl.arange(0, T)
     v = tl.program_id(2) * V + tl.arange(0, V)
     total = tl.zeros((T, V, U), tl.float32)
+    ones = tl.zeros((U,), tl.float32)
     for begin in range(0, units, U):
         u = begin + tl.arange(0, U)
         query = _rows(exp_queries, stream, t, words, u, units)
         key = _rows(exp_keys, stream, v, versions, u, units)
         weight = tl.load(score + u, u < units, other=0.0)
-        total += weight[None, None, :] * (1.0 - 2.0 / (1.0 + query[:, None, :] * key[None, :, :]))
+        ones += weight
+        total += weight[None, None, :] * (1.0 / (1.0 + query[:, None, :] * key[None, :, :]))
     mask = (t < words)[:, None] & (v < versions)[None, :]
-    tl.store(result + (stream * words + t[:, None]) * versions + v[None, :], tl.sum(total, 2), mask)
+    values = tl.sum(ones, 0) - 2.0 * tl.sum(total, 2)
+    tl.store(result + (stream * words + t[:, None]) * versions + v[None, :], values, mask)
 
 
 @triton.jit
@@ -105,9 +108,10 @@ def _grad_queries(
         v = begin + tl.arange(0, V)
         z = 1.0 / (1.0 + query[:, None, :] * _rows(exp_keys, stream, v, versions, u, units)[None, :, :])
         grad = _tile(grad_scores, stream, t, words, v, versions)[:, :, None]
-        slopes += grad * (4.0 * (z - z * z))
-        values += grad * (1.0 - 2.0 * z)
-    weight = tl.load(score + u, u < units, other=0.0)
+        part = grad * z
+        slopes += part - part * z
+        values += grad - 2.0 * part
+    weight = 4.0 * tl.load(score + u, u < units, other=0.0)
     mask = (t < words)[:, None] & (u < units)[None, :]
     into = grad_queries + (stream * words + t[:, None]) * units + u[None, :]
     tl.store(into, tl.sum(slopes, 1) * weight[None, :], mask)
@@ -128,8 +132,9 @@ def _grad_keys(
     for begin in range(0, words, T):
         t = begin + tl.arange(0, T)
         z = 1.0 / (1.0 + _rows(exp_queries, stream, t, words, u, units)[:, None, :] * key[None, :, :])
-        slopes += _tile(grad_scores, stream, t, words, v, versions)[:, :, None] * (4.0 * (z - z * z))
-    weight = tl.load(score + u, u < units, other=0.0)
+        part = _tile(grad_scores, stream, t, words, v, versions)[:, :, None] * z
+        slopes += part - part * z
+    weight = 4.0 * tl.load(score + u, u < units, other=0.0)
     mask = (v < versions)[:, None] & (u < units)[None, :]
     into = grad_keys + (stream * versions + v[:, None]) * units + u[None, :]
     tl.store(into, tl.sum(slopes, 0) * weight[None, :], mask)
