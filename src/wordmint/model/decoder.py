@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, dropout
+from torch.nn.functional import dropout
 
 from wordmint.model.lookup import lookup
 from wordmint.model.lstm import LSTM
 from wordmint.model.packing import NOTHING, Packing, Spellings, longest_first, packing_for
+from wordmint.model.softmax import Softmax
 from wordmint.shapes import Array, Bool, Float, Int
 from wordmint.text.alphabet import DUMMY_ID
 
@@ -79,7 +80,7 @@ class CharacterDecoder(nn.Module):
         super().__init__()
         self.dropout = dropout
         self.lstm = LSTM(units, layers, dropout, recurrent_dropout)
-        self.softmax = nn.Linear(units, alphabet_size)
+        self.softmax = Softmax(units, alphabet_size)
 
     def forward(
         self,
@@ -90,8 +91,5 @@ class CharacterDecoder(nn.Module):
         """Log p_lm of every word of the window, and 0 for the words that are absent."""
         start = lookup(context, spelling.word_of_rank).expand(self.lstm.num_layers, -1, -1).contiguous()
         hidden, _ = self.lstm.read(characters, spelling.sizes, (start, torch.zeros_like(start)))
-        logits = self.softmax(dropout(hidden, self.dropout, self.training))
-        nats = cross_entropy(
-            logits.to(self.softmax.weight.dtype), spelling.targets, ignore_index=NOTHING, reduction="none"
-        )
+        nats = self.softmax.nats(dropout(hidden, self.dropout, self.training), spelling.targets)
         return nats.new_zeros(len(context)).index_add(0, spelling.word_of_place, -nats)

@@ -34,6 +34,6 @@ class _Lookup(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:  # pyright: ignore
         (numbers,), (grad,) = ctx.saved_tensors, grads
-        rows = torch.arange(ctx.num_rows, device=grad.device)
-        one_hot = (numbers.flatten() == rows[:, None]).to(grad)
-        return one_hot @ grad.reshape(-1, grad.shape[-1]), None
+        rows = torch.arange(-(-ctx.num_rows // 8) * 8, device=grad.device)  # rows of 16 bytes: see `softmax`
+        one_hot = (numbers.view(-1, 1) == rows).to(grad)
+        return (one_hot.T @ grad.reshape(-1, grad.shape[-1]))[: ctx.num_rows], None

@@ -137,9 +137,9 @@ class _StepsWithKernels(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         from wordmint.model.kernels import recurrence
 
-        plan, weights = recurrence.schedule(tuple(steps), gates.device), w_hh.to(gates.dtype)
-        states, cells, opened = recurrence.forward(gates.contiguous(), weights, hidden, cell, plan)
-        ctx.save_for_backward(weights, states, cells, opened)
+        plan, weights = recurrence.schedule(tuple(steps), gates.device), recurrence.cast_weights(w_hh)
+        states, cells, opened = recurrence.forward(gates.contiguous(), weights[0], hidden, cell, plan)
+        ctx.save_for_backward(*weights, states, cells, opened)
         ctx.plan, ctx.dtype = plan, w_hh.dtype
         return states[plan.num_ranks :], states[plan.last_states], cells[plan.last_states]
 
@@ -148,15 +148,15 @@ class _StepsWithKernels(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         from wordmint.model.kernels import recurrence
 
-        (weights, states, cells, opened), plan = ctx.saved_tensors, ctx.plan
+        (*weights, states, cells, opened), plan = ctx.saved_tensors, ctx.plan
         grad_outputs, grad_hidden, grad_cell = (grad.contiguous() for grad in grads)
         grad_gates, grad_first_cell = recurrence.backward(
-            grad_outputs, grad_hidden, grad_cell, weights, cells, opened, plan
+            grad_outputs, grad_hidden, grad_cell, (weights[0], weights[1]), cells, opened, plan
         )
-        grad_w_hh = (grad_gates.T @ states[plan.state_before]).to(ctx.dtype)
+        grad_w_hh = torch.mm(grad_gates.T, states[plan.state_before], out_dtype=ctx.dtype)
         if not ctx.needs_input_grad[2]:
             return grad_gates, grad_w_hh, None, None, None
-        return grad_gates, grad_w_hh, grad_gates[: plan.num_ranks] @ weights, grad_first_cell, None
+        return grad_gates, grad_w_hh, grad_gates[: plan.num_ranks] @ weights[0], grad_first_cell, None
 
 
 def _suits_kernels(inputs: Tensor, units: int) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from wordmint.model.attention import additive_scores
+from wordmint.model.attention import additive_scores, fits_kernels
 from wordmint.model.cache_plan import CachePlan
 from wordmint.model.packing import NOTHING
 from wordmint.shapes import Bool, Float
@@ -38,13 +39,44 @@ class WordCache(nn.Module):
     ) -> Copying:
         keys = torch.cat([carried, written_keys(context.to(carried.dtype), carried, plan)], dim=1)
         scores = additive_scores(torch.tanh(self.query(context)), self.key(keys), self.score)
-        living = _living(plan)
-        is_empty = ~living.any(-1)
-        scores = scores.masked_fill(~living & ~is_empty[..., None], -torch.inf)
-        is_hit = plan.hit != NOTHING
-        hit_scores = scores.gather(-1, plan.hit.clamp(min=0)[..., None]).squeeze(-1)
-        log_p_copy = torch.where(is_hit, hit_scores, -torch.inf) - scores.logsumexp(-1)
+        log_p_copy, is_empty = chosen(scores, plan)
         return Copying(log_p_copy, is_empty, _gather_keys(keys, plan))
+
+
+def chosen(
+    scores: Float[Tensor, "streams words versions"], plan: CachePlan
+) -> tuple[Float[Tensor, "streams words"], Bool[Tensor, "streams words"]]:
+    """Log-probability of the version that each word hits, among all that live then; and where none does."""
+    if fits_kernels(scores):
+        return _Choice.apply(scores, plan)  # pyright: ignore
+    living = _living(plan)
+    is_empty = ~living.any(-1)
+    scores = scores.masked_fill(~living & ~is_empty[..., None], -torch.inf)
+    is_hit = plan.hit != NOTHING
+    hit_scores = scores.gather(-1, plan.hit.clamp(min=0)[..., None]).squeeze(-1)
+    return torch.where(is_hit, hit_scores, -torch.inf) - scores.logsumexp(-1), is_empty
+
+
+class _Choice(torch.autograd.Function):
+    """The same on a GPU, in one kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, plan: CachePlan) -> tuple[Tensor, Tensor]:
+        from wordmint.model.kernels import copying
+
+        log_p, is_empty, log_sum = copying.choose(scores, plan.hit, plan.last_time, plan.slots)
+        ctx.save_for_backward(scores, plan.hit, plan.last_time, log_sum)
+        ctx.slots = plan.slots
+        ctx.mark_non_differentiable(is_empty)
+        return log_p, is_empty
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:  # pyright: ignore
+        from wordmint.model.kernels import copying
+
+        scores, hit, last_time, log_sum = ctx.saved_tensors
+        return copying.gradient(scores, hit, last_time, ctx.slots, log_sum, grads[0]), None
 
 
 def written_keys(

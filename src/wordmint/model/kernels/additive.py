@@ -14,37 +14,46 @@ from torch import Tensor
 
 from wordmint.shapes import Float
 
-WORDS, VERSIONS, UNITS = 4, 16, 32  # of a tile
-WARPS = 4
+WORDS, VERSIONS, UNITS = 4, 8, 32  # of a tile
+WARPS = 2
+VALUES = 2048  # of which a program takes exponentials
+
+
+def exponentials(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """e^2x, in float32."""
+    result = torch.empty_like(values, dtype=torch.float32, memory_format=torch.contiguous_format)
+    grid = (triton.cdiv(values.numel(), VALUES),)
+    _exponentials[grid](values.contiguous(), result, values.numel(), VALUES)
+    return result
 
 
 def scores(
-    queries: Float[Tensor, "streams words units"],
-    keys: Float[Tensor, "streams versions units"],
+    exp_queries: Float[Tensor, "streams words units"],
+    exp_keys: Float[Tensor, "streams versions units"],
     score: Float[Tensor, " units"],
 ) -> Float[Tensor, "streams words versions"]:
-    """score · tanh(query + key), for every query and key of a stream."""
-    exp_queries, exp_keys = _exponentials(queries, keys)
-    (streams, words, units), versions = queries.shape, keys.shape[1]
-    result = queries.new_empty(streams, words, versions)
+    """score · tanh(query + key), for every query and key of a stream, from their exponentials."""
+    (streams, words, units), versions = exp_queries.shape, exp_keys.shape[1]
+    result = exp_queries.new_empty(streams, words, versions)
     grid = (streams, triton.cdiv(words, WORDS), triton.cdiv(versions, VERSIONS))
     _scores[grid](exp_queries, exp_keys, score, result, words, versions, units, WORDS, VERSIONS, UNITS, num_warps=WARPS)
     return result
 
 
 def gradients(
-    queries: Float[Tensor, "streams words units"],
-    keys: Float[Tensor, "streams versions units"],
+    exp_queries: Float[Tensor, "streams words units"],
+    exp_keys: Float[Tensor, "streams versions units"],
     score: Float[Tensor, " units"],
     grad_scores: Float[Tensor, "streams words versions"],
+    dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Of queries, keys and score."""
-    (exp_queries, exp_keys), grad_scores = _exponentials(queries, keys), grad_scores.contiguous()
-    (streams, words, units), versions = queries.shape, keys.shape[1]
+    """Of queries and keys, in the given precision, and of score."""
+    grad_scores = grad_scores.contiguous()
+    (streams, words, units), versions = exp_queries.shape, exp_keys.shape[1]
     shapes = (words, versions, units, WORDS, VERSIONS, UNITS)
     word_blocks, unit_blocks = triton.cdiv(words, WORDS), triton.cdiv(units, UNITS)
-    grad_queries, grad_keys = torch.empty_like(queries), torch.empty_like(keys)
-    grad_score = queries.new_empty(streams * word_blocks, units)
+    grad_queries, grad_keys = (torch.empty_like(one, dtype=dtype) for one in (exp_queries, exp_keys))
+    grad_score = exp_queries.new_empty(streams * word_blocks, units)
     _grad_queries[(streams, word_blocks, unit_blocks)](
         exp_queries, exp_keys, score, grad_scores, grad_queries, grad_score, *shapes, num_warps=WARPS
     )
@@ -54,8 +63,11 @@ def gradients(
     return grad_queries, grad_keys, grad_score.sum(0)
 
 
-def _exponentials(queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-    return (2 * queries).exp().contiguous(), (2 * keys).exp().contiguous()
+@triton.jit
+def _exponentials(values, result, number, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(values + at, at < number, other=0.0).to(tl.float32)
+    tl.store(result + at, tl.exp(2.0 * value), at < number)
 
 
 @triton.jit

@@ -84,6 +84,24 @@ __device__ __forceinline__ void multiply_rows(
   }
 }
 
+// The recurrent weights in bf16, as they are and transposed: [4 UNITS, UNITS] and [UNITS, 4 UNITS].
+extern "C" __global__ void cast_weights(const float* w_hh, bf16* as_is, bf16* transposed) {
+  __shared__ float tile[32][33];
+  const int x = threadIdx.x % 32, y = threadIdx.x / 32;
+  for (int row = y; row < 32; row += 8) {
+    const int r = blockIdx.y * 32 + row, c = blockIdx.x * 32 + x;
+    if (r < 4 * UNITS && c < UNITS) {
+      tile[row][x] = w_hh[(long long)r * UNITS + c];
+      as_is[(long long)r * UNITS + c] = (bf16)pack(tile[row][x], 0.0f);
+    }
+  }
+  __syncthreads();
+  for (int row = y; row < 32; row += 8) {
+    const int r = blockIdx.x * 32 + row, c = blockIdx.y * 32 + x;
+    if (r < UNITS && c < 4 * UNITS) transposed[(long long)r * 4 * UNITS + c] = (bf16)pack(tile[x][row], 0.0f);
+  }
+}
+
 // ---- forward ----------------------------------------------------------------------------------------------------
 
 struct Opened { Pair i, f, g, o; };

@@ -82,6 +82,19 @@ def suits(units: int, device: torch.device) -> bool:
 MOST_UNITS = 1024  # or the weights would not fit into registers
 
 
+def cast_weights(w_hh: Float[Tensor, "four_units units"]) -> tuple[Tensor, Tensor]:
+    """The recurrent weights in bfloat16, as they are and transposed."""
+    if w_hh.dtype != torch.float32:
+        weights = w_hh.to(torch.bfloat16)
+        return weights, weights.T.contiguous()
+    rows, units = w_hh.shape
+    as_is = torch.empty_like(w_hh, dtype=torch.bfloat16, memory_format=torch.contiguous_format)
+    transposed = as_is.new_empty(units, rows)
+    grid = (-(-units // 32), -(-rows // 32), 1)
+    _kernels(units, 1, w_hh.device)["cast_weights"](grid, (THREADS, 1, 1), [w_hh.contiguous(), as_is, transposed])
+    return as_is, transposed
+
+
 def forward(
     gates: Float[Tensor, "places four_units"],
     w_hh: Float[Tensor, "four_units units"],
@@ -114,13 +127,14 @@ def backward(
     grad_outputs: Float[Tensor, "places units"],
     grad_hidden: Float[Tensor, "ranks units"],
     grad_cell: Float[Tensor, "ranks units"],
-    w_hh: Float[Tensor, "four_units units"],
+    weights: tuple[Float[Tensor, "four_units units"], Float[Tensor, "units four_units"]],
     cells: Float[Tensor, "states units"],
     opened: Float[Tensor, "places four_units"],
     plan: Schedule,
 ) -> tuple[Float[Tensor, "places four_units"], Float[Tensor, "ranks units"]]:
     """Gradients of what the gates were given, and of the initial cells, from those of outputs and of last states."""
-    units, num_steps = w_hh.shape[1], len(plan.sizes)
+    (w_hh, transposed), num_steps = weights, len(plan.sizes)
+    units = w_hh.shape[1]
     grad_gates = torch.empty_like(opened)
     grad_outputs, grad_hidden = grad_outputs.to(opened.dtype), grad_hidden.float()
     running = grad_cell.to(torch.float32, copy=True)
@@ -128,7 +142,6 @@ def backward(
     if plan.first_of_few < num_steps:
         launch, counters = _all_steps("backward_steps", plan, units, w_hh.device)
         steps = [plan.first_of_few, num_steps, num_steps]
-        transposed = w_hh.T.contiguous()
         launch([grad_outputs, grad_hidden, running, transposed, *rest, counters, *steps, plan.num_ranks])
     for step in reversed(range(plan.first_of_few)):
         after = grad_gates[plan.places(step + 1)] if step + 1 < num_steps else grad_gates[:0]
@@ -162,7 +175,7 @@ def _kernels(units: int, tiles: int, device: torch.device) -> dict[str, Any]:
     with torch.cuda.device(device):
         options = [f"-DUNITS={units}", f"-DTILES={tiles}"]
         binary, _ = _nvrtc_compile(source, "forward_steps", nvcc_options=options)
-        names = ["forward_steps", "forward_step", "backward_steps", "backward_step"]
+        names = ["cast_weights", "forward_steps", "forward_step", "backward_steps", "backward_step"]
         kernels = _cuda_load_module(binary, names)
     assert isinstance(kernels, dict)
     return kernels
