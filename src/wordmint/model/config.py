@@ -16,7 +16,7 @@ class Dropout:
     context: float = 0.5  # context → decoder, gate
     cache: float = 0.5  # context → queries and keys of the cache
     output: float = 0.5  # decoder → softmax
-    recurrent: float = 0.0  # of the recurrent weights, not values, of all LSTMs; the paper drops none
+    recurrent: float = 0.0  # of the recurrent weights of the context or of the baseline; the paper drops none
 
     def __post_init__(self) -> None:
         for place, share in vars(self).items():

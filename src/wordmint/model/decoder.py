@@ -76,10 +76,10 @@ def _inputs(targets: Int[Array, " places"], packing: Packing, start_id: int) -> 
 class CharacterDecoder(nn.Module):
     """LSTM_dec and the softmax over the alphabet."""
 
-    def __init__(self, alphabet_size: int, units: int, layers: int, dropout: float, recurrent_dropout: float) -> None:
+    def __init__(self, alphabet_size: int, units: int, layers: int, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.lstm = LSTM(units, layers, dropout, recurrent_dropout)
+        self.lstm = LSTM(units, layers, dropout)
         self.softmax = Softmax(units, alphabet_size)
 
     def forward(

@@ -52,9 +52,9 @@ def lay_out_reading(
 class CharacterEncoder(nn.Module):
     """LSTM_enc: its last hidden state stands for the word."""
 
-    def __init__(self, units: int, layers: int, dropout: float, recurrent_dropout: float) -> None:
+    def __init__(self, units: int, layers: int, dropout: float) -> None:
         super().__init__()
-        self.lstm = LSTM(units, layers, dropout, recurrent_dropout)
+        self.lstm = LSTM(units, layers, dropout)
 
     def forward(self, characters: Float[Tensor, "places units"], reading: Reading) -> Float[Tensor, "distinct units"]:
         hidden, _ = self.lstm.read(characters, reading.sizes)

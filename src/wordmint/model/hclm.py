@@ -27,9 +27,9 @@ class HCLM(nn.Module):
         self.config, self.alphabet_size = config, alphabet_size
         self.characters = nn.Embedding(alphabet_size + 1, config.units)  # and the start symbol
         units, layers, drop = config.units, config.layers, config.dropout
-        self.encoder = CharacterEncoder(units, layers, drop.characters, drop.recurrent)
+        self.encoder = CharacterEncoder(units, layers, drop.characters)
         self.context = Context(units, layers, drop.words, drop.recurrent)
-        self.decoder = CharacterDecoder(alphabet_size, units, layers, drop.output, drop.recurrent)
+        self.decoder = CharacterDecoder(alphabet_size, units, layers, drop.output)
         self.cache = WordCache(units) if config.slots else None
         self.gate = Gate(units) if config.slots else None
         draw_parameters(self)

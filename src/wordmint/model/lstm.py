@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import dropout, linear
+from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
+from wordmint.model.linear import affine
 from wordmint.shapes import Float, Int
 
 WITH_KERNELS = True  # of our own; a test compares with cuDNN
@@ -27,7 +28,7 @@ sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.ate
 class LSTM(nn.LSTM):
     """In training, each call may drop a share of the recurrent weights (DropConnect); the paper drops none."""
 
-    def __init__(self, units: int, layers: int, between_layers: float, recurrent: float) -> None:
+    def __init__(self, units: int, layers: int, between_layers: float, recurrent: float = 0.0) -> None:
         super().__init__(units, units, layers, dropout=between_layers if layers > 1 else 0.0)
         self.recurrent = recurrent
 
@@ -46,7 +47,7 @@ class LSTM(nn.LSTM):
             start = [part[layer] for part in before] if before else [None, None]
             if layer:
                 outputs = dropout(outputs, self.dropout, self.training)
-            gates = linear(outputs, w_ih, b_ih + b_hh)
+            gates = affine(outputs, w_ih, b_ih + b_hh)
             outputs, *last = take_steps(gates if with_kernels else gates.to(w_hh.dtype), w_hh, *start, steps)
             after.append(last)
         hidden, cell = (torch.stack(parts) for parts in zip(*after, strict=True))

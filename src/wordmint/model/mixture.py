@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from wordmint.model.linear import Linear
 from wordmint.shapes import Bool, Float
 
 
@@ -36,7 +37,7 @@ class Gate(nn.Module):
 
     def __init__(self, units: int) -> None:
         super().__init__()
-        self.mlp = nn.Sequential(nn.Linear(units, units), nn.Tanh(), nn.Linear(units, units), nn.Tanh())
+        self.mlp = nn.Sequential(Linear(units, units), nn.Tanh(), Linear(units, units), nn.Tanh())
         self.out = nn.Linear(units, 1)
 
     def forward(self, context: Float[Tensor, "streams words units"]) -> Float[Tensor, "streams words"]:

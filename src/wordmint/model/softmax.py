@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear, pad
+from torch.nn.functional import cross_entropy, pad
 
+from wordmint.model.linear import affine
 from wordmint.model.packing import NOTHING
 from wordmint.shapes import Float, Int
 
@@ -24,4 +25,4 @@ class Softmax(nn.Linear):
         if not (hidden.is_cuda and torch.is_autocast_enabled("cuda")):
             return self(hidden)
         missing = -self.out_features % 8  # or rows are no multiple of 16 bytes, and products take three times as long
-        return linear(hidden, pad(self.weight, (0, 0, 0, missing)), pad(self.bias, (0, missing), value=NEVER))
+        return affine(hidden, pad(self.weight, (0, 0, 0, missing)), pad(self.bias, (0, missing), value=NEVER))

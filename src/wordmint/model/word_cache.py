@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from wordmint.model.attention import additive_scores, fits_kernels
 from wordmint.model.cache_plan import CachePlan
+from wordmint.model.linear import Linear
 from wordmint.model.packing import NOTHING
 from wordmint.shapes import Bool, Float
 
@@ -27,8 +28,8 @@ class WordCache(nn.Module):
 
     def __init__(self, units: int) -> None:
         super().__init__()
-        self.query = nn.Linear(units, units)
-        self.key = nn.Linear(units, units, bias=False)
+        self.query = Linear(units, units)
+        self.key = Linear(units, units, bias=False)
         self.score = nn.Parameter(torch.empty(units))
 
     def forward(
