@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,11 +167,13 @@ def test_the_last_two_checkpoints_are_kept(corpus: Corpus, tmp_path: Path, monke
 
 
 def gradients_seen(step: Step) -> list[torch.Tensor]:
-    """Where the gradients that the optimiser takes are put, before it takes them."""
+    """Where the gradients are put that the optimiser takes, which divides them by `grad_scale`."""
     seen: list[torch.Tensor] = []
-    step.optimizer.register_step_pre_hook(
-        lambda *_: seen.extend(p.grad.clone() for p in step.parameters if p.grad is not None)
-    )
+
+    def look(optimizer: Any, *_: Any) -> None:
+        seen.extend(p.grad / optimizer.grad_scale for p in step.parameters if p.grad is not None)
+
+    step.optimizer.register_step_pre_hook(look)
     return seen
 
 
@@ -183,6 +186,20 @@ def test_clipping_bounds_the_gradient(bound: float, expected: float | None) -> N
     step(next(iter(laid_out(model, made_text(12, seed=1), 3, 4))), model.start(3))
     norm = math.sqrt(sum(float((gradient**2).sum()) for gradient in seen))
     assert norm == pytest.approx(expected, rel=1e-3) if expected else norm > 0.1
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
+    model = build(CONFIGS["hclm-cache"], ALPHABET_SIZE).train()
+    weights_from(1, model)
+    step, window = Step(model, TRAINING), next(iter(laid_out(model, made_text(12, seed=1), 3, 4)))
+    before = [parameter.detach().clone() for parameter in step.parameters]
+    spoiled = step.parameters[2].register_hook(lambda gradient: gradient * math.inf)
+    step(window, model.start(3))
+    assert all(torch.equal(old, new) for old, new in zip(before, step.parameters, strict=True))
+    spoiled.remove()
+    step(window, model.start(3))
+    assert not torch.equal(before[0], step.parameters[0])
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in step.parameters)
 
 
 def test_the_loss_is_the_mean_over_words() -> None:

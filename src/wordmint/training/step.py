@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import get_total_norm
 
 from wordmint.model.language_model import Network
 from wordmint.model.state import State
@@ -50,10 +50,19 @@ class Step:
             scores, after = self.model(window, state)
         nats = -scores.log_p.sum()
         (nats / window.present.sum()).backward()
-        clip_grad_norm_(self.parameters, self.config.max_gradient_norm)
+        self._clip()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         if self.average:
             self.average.update()
         self.nats += nats.detach()
         return after.detached()
+
+    def _clip(self) -> None:
+        """Gradients longer than allowed are shortened; ones that are not finite change nothing.
+
+        Adam does both while it reads the gradients, as it would for a loss that was scaled.
+        """
+        norm = get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        self.optimizer.grad_scale = (norm / self.config.max_gradient_norm).clamp(min=1.0)  # pyright: ignore
+        self.optimizer.found_inf = (~norm.isfinite()).to(norm.dtype)  # pyright: ignore
