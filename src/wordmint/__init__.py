@@ -1,3 +1,19 @@
 """Wordmint: open-vocabulary language modelling that coins words character by character and reuses them."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wordmint.use.model import Model
+
+__all__ = ["__version__", "load"]
 __version__ = "0.1.0"
+
+
+def load(folder_or_name: str | Path, device: str = "cpu") -> Model:
+    """The model in a folder, a run's folder, or of that name on the Hugging Face Hub."""
+    from wordmint.use.model import Model  # torch is imported here, and not before
+
+    return Model.load(folder_or_name, device)

@@ -50,14 +50,17 @@ def _plain(console: Console, name: str) -> Iterator[Callable[[str, int], None]]:
 
 
 @contextmanager
-def scoring_progress(name: str, num_words: int) -> Iterator[Callable[[int], None]]:
-    """Yields a function that takes how many more of the words are scored."""
+def scoring_progress(
+    name: str, num_words: int | None, what: str = "scoring with", unit: str = "words"
+) -> Iterator[Callable[[int], None]]:
+    """Yields a function that takes how many more words are done; without their number, it only counts."""
     console = Console(stderr=True)
+    of_all = "" if num_words is None else f" of {num_words:,}"
     if console.is_terminal:
-        what = TextColumn("{task.description}", markup=False)
-        columns = (what, BarColumn(), TextColumn("{task.completed:,} of {task.total:,} words"), TimeRemainingColumn())
+        done = TextColumn("{task.completed:,}" + f"{of_all} {unit}")
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), done, TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task(f"scoring with {name}", total=num_words)
+            task = bar.add_task(f"{what} {name}", total=num_words)
             yield lambda done: bar.update(task, advance=done)
         return
     num_done, next_line = 0, time.monotonic() + SECONDS_BETWEEN_LINES
@@ -66,7 +69,7 @@ def scoring_progress(name: str, num_words: int) -> Iterator[Callable[[int], None
         nonlocal num_done, next_line
         num_done += done
         if time.monotonic() >= next_line:
-            line = f"scoring with {name}: {num_done:,} of {num_words:,} words"
+            line = f"{what} {name}: {num_done:,}{of_all} {unit}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
             next_line = time.monotonic() + SECONDS_BETWEEN_LINES
 

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 from wordmint.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import torch
 
     from wordmint.corpora.corpus import Corpus
     from wordmint.model.language_model import TextRules
+    from wordmint.text.documents import Document, Encoding
+    from wordmint.use.model import Model
+    from wordmint.use.state import TextState
 
 
 def corpus_to_train_on(name_or_path: str, data: Path | None) -> tuple[Corpus, TextRules]:
@@ -44,3 +49,31 @@ def torch_device(choice: str) -> torch.device:
     if choice == "auto":
         choice = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(choice)
+
+
+def documents_of(paths: Sequence[Path], encoding: Encoding) -> Iterable[Document]:
+    """The documents of files, folders and standard input, one after the other."""
+    from wordmint.text.documents import find_documents
+
+    for path in paths:
+        if (path / "config.json").exists() or (path / "model" / "config.json").exists():
+            raise UserError(f"{path}: a model, where a text was to stand")
+    found = [find_documents(path, encoding) for path in paths]
+    return (document for documents in found for document in documents)
+
+
+def model_and_state(
+    name: str, device: str = "cpu", state: Path | None = None, slots: int | None = None
+) -> tuple[Model, TextState]:
+    """A model, and the state to begin with: a saved one, or the one before any text."""
+    from wordmint.use.model import Model
+    from wordmint.use.state import TextState, check_belongs
+
+    if state and slots is not None:
+        raise UserError("--state and --slots: a saved state has its number of slots; give one of the two")
+    before = TextState.load(state) if state else None
+    lm = Model.load(name, torch_device(device).type)
+    if before is None:
+        return lm, lm.start(slots)
+    check_belongs([before], lm.language_model)
+    return lm, before

@@ -66,5 +66,5 @@ class Alphabet:
 
 
 def code_points(text: str) -> Int[Array, " characters"]:
-    """The code points of a text."""
-    return np.frombuffer(text.encode("utf-32-le"), dtype=np.int32)
+    """The code points of a text; halves of surrogate pairs, which stand for undecodable bytes, are some too."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.int32)
