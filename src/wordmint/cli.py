@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError
 from rich.console import Console
 
 from wordmint import __version__
-from wordmint.commands import complete, compress, corpus, demo, evaluate, generate, reproduce, score, train
+from wordmint.commands import complete, compress, corpus, demo, evaluate, generate, reproduce, rescore, score, train
 from wordmint.errors import UserError
 
 USER_MISTAKE = 2
@@ -34,6 +34,7 @@ app.command(evaluate.app)
 app.command(score.app)
 app.command(complete.app)
 app.command(generate.app)
+app.command(rescore.app)
 app.command(compress.app)
 app.command(compress.decompress_app)
 app.command(reproduce.app)

@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from wordmint.errors import UserError
 
-Write = Callable[[Sequence[NamedTuple]], None]
+Row = tuple[Any, ...]  # a named tuple
+Write = Callable[[Sequence[Row]], None]
 
 
 @contextmanager
@@ -44,13 +45,13 @@ def _tsv(rows: Iterable[Sequence[Any]]) -> bytes:
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _json_lines(rows: Iterable[NamedTuple]) -> bytes:
-    lines = (json.dumps(row._asdict(), ensure_ascii=False) + "\n" for row in rows)
+def _json_lines(rows: Iterable[Row], columns: Sequence[str]) -> bytes:
+    lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
     return "".join(lines).encode("utf-8", "backslashreplace")
 
 
 @contextmanager
-def _parquet_writer(file: BinaryIO, row_type: type[NamedTuple]) -> Iterator[Write]:
+def _parquet_writer(file: BinaryIO, row_type: type) -> Iterator[Write]:
     """Columns by their types."""
     try:
         import pyarrow
@@ -62,7 +63,7 @@ def _parquet_writer(file: BinaryIO, row_type: type[NamedTuple]) -> Iterator[Writ
     schema = pyarrow.schema([(name, kinds[getattr(hint, "__forward_arg__", hint)]) for name, hint in hints.items()])
     with parquet.ParquetWriter(file, schema) as writer:
 
-        def write(rows: Sequence[NamedTuple]) -> None:
+        def write(rows: Sequence[Row]) -> None:
             columns = list(zip(*rows, strict=True)) or [()] * len(hints)
             writer.write_table(pyarrow.table(list(map(list, columns)), schema=schema))
 
@@ -70,16 +71,16 @@ def _parquet_writer(file: BinaryIO, row_type: type[NamedTuple]) -> Iterator[Writ
 
 
 @contextmanager
-def row_writer(format: str, file: BinaryIO, row_type: type[NamedTuple]) -> Iterator[Write]:
+def row_writer(format: str, file: BinaryIO, row_type: type) -> Iterator[Write]:
     """The writer of a format: tsv, jsonl or parquet."""
     match format:
         case "parquet":
             with _parquet_writer(file, row_type) as write:
                 yield write
         case "jsonl":
-            yield lambda rows: _put(file, _json_lines(rows))
+            yield lambda rows: _put(file, _json_lines(rows, list(row_type.__annotations__)))
         case _:
-            _put(file, _tsv([row_type._fields]))
+            _put(file, _tsv([list(row_type.__annotations__)]))
             yield lambda rows: _put(file, _tsv(rows))
 
 
