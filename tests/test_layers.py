@@ -18,6 +18,7 @@ LAYERS = (
     ("text",),
     ("corpora",),
     ("model",),
+    ("dynamic",),
     ("evaluation",),
     ("training",),
     ("reproduce",),

@@ -16,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wordmint.dynamic import Dynamic
 from wordmint.errors import UserError
 from wordmint.evaluation.evaluate import Reading, evaluate
 from wordmint.evaluation.text import read_text
@@ -399,3 +400,32 @@ def test_the_coder_gives_back_what_it_took(choices: list[tuple[int, float, int]]
 def test_importing_wordmint_imports_no_torch() -> None:
     code = "import wordmint, sys; wordmint.load; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# ---- learning while reading ---------------------------------------------------------------------------------------
+
+
+def test_a_learner_learns_and_the_model_stays(lm: Model) -> None:
+    text = "abc de fa abc cab de abc\n" * 30
+    before = lm.score(text)
+    learner = lm.learner(rate=0.3)
+    after, _ = lm.read(text, learner=learner)
+    np.testing.assert_array_equal(before.log_p, lm.score(text).log_p)
+    num_words = learner.dynamic.words
+    np.testing.assert_allclose(after.log_p[:num_words], before.log_p[:num_words], atol=1e-5)  # nothing learnt yet
+    assert after.bits < before.bits
+    reading = Reading(dynamic=Dynamic(rate=0.3))
+    said = evaluate(lm.language_model, read_text([Document("t", (text,))], lm.language_model), reading)
+    assert said.bits == pytest.approx(after.bits, rel=1e-5)
+
+
+def test_a_learner_cannot_know_too_early(lm: Model) -> None:
+    texts = ["abc de fa " * 20 + last for last in ("abc ", "cab ")]
+    one, other = (lm.read(text, learner=lm.learner())[0].log_p for text in texts)
+    np.testing.assert_array_equal(one[:-1], other[:-1])
+
+
+@pytest.mark.parametrize("settings", [{"rate": 0.0}, {"decay": 2.0}, {"words": 0}])
+def test_learning_has_bounds(settings: dict[str, float]) -> None:
+    with pytest.raises(UserError, match="dynamic evaluation"):
+        made(CONFIGS["hclm"]).learner(**settings)  # pyright: ignore

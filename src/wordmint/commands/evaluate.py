@@ -31,6 +31,9 @@ def evaluate(
     slots: int | None = None,
     streams: int = 1,
     reset_documents: bool = False,
+    dynamic: float | None = None,
+    dynamic_decay: float = 0.01,
+    dynamic_words: int = 20,
     encoding: str = "utf-8",
     errors: Literal["strict", "replace"] = "strict",
     device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -59,6 +62,12 @@ def evaluate(
         Read the text as this many texts side by side: quicker, but each begins without knowing the one before.
     reset_documents
         Begin each document without knowing those before it.
+    dynamic
+        Go on learning while reading, at this rate (dynamic evaluation); 0.1 is a good one to begin with.
+    dynamic_decay
+        The share of the way back to the trained weights at each of its steps.
+    dynamic_words
+        Words of each step.
     encoding
         Encoding of the files.
     errors
@@ -69,6 +78,7 @@ def evaluate(
         Print JSON instead of a table.
     """
     from wordmint.commands.inputs import torch_device
+    from wordmint.dynamic import Dynamic
     from wordmint.evaluation import tables
     from wordmint.evaluation.compare import compare
     from wordmint.evaluation.evaluate import Reading
@@ -88,7 +98,8 @@ def evaluate(
     if reset_documents and streams > 1:
         raise UserError("--reset-documents and --streams: each document would be cut too; give one of the two")
     names, file = _parted(models_and_file, corpus)
-    reading = Reading(streams, slots, reset_documents, exact)
+    learning = None if dynamic is None else Dynamic(dynamic, dynamic_decay, dynamic_words)
+    reading = Reading(streams, slots, reset_documents, exact, learning)
     documents = _documents(file, corpus, data, split, Encoding(encoding, errors))
     evaluations, texts = [], []
     for name in names:

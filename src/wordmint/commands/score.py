@@ -25,6 +25,7 @@ def score(
     state: Path | None = None,
     save_state: Path | None = None,
     slots: int | None = None,
+    dynamic: float | None = None,
     encoding: str = "utf-8",
     errors: Literal["strict", "replace"] = "strict",
     device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -60,6 +61,8 @@ def score(
         Where to save the state after the text.
     slots
         Size of the cache, 0 to 10,000; without it, as in training.
+    dynamic
+        Go on learning while reading, at this rate (dynamic evaluation); 0.1 is a good one to begin with.
     encoding
         Encoding of the files.
     errors
@@ -78,10 +81,17 @@ def score(
         raise UserError('name a file after the model, or "-" for standard input: wordmint score MODEL FILE')
     documents = documents_of(files, Encoding(encoding, errors))
     lm, before = model_and_state(model, device, state, slots)
-    rows_of, row_type = (character_rows, CharacterRow) if characters else (word_rows, WordRow)
+    if dynamic is not None and (characters or reset_documents):
+        raise UserError("--dynamic learns along one text: leave --characters and --reset-documents away")
+    unit, row_type = _nats_of(base), CharacterRow if characters else WordRow
+    if characters:
+        parts = character_rows(lm.language_model, documents, before, reset_documents, unit)
+    else:
+        learner = None if dynamic is None else lm.learner(dynamic)
+        parts = word_rows(lm.language_model, documents, before, reset_documents, unit, learner)
     progress = scoring_progress(model, None, unit="characters" if characters else "words")
     with written_whole(out) as file, row_writer(format, file, row_type) as write, progress as report:
-        for rows, after in rows_of(lm.language_model, documents, before, reset_documents, _nats_of(base)):
+        for rows, after in parts:
             write([row for row in rows if line_ends or row.word != LINE_END])
             report(len(rows))
             before = after

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from wordmint.dynamic import Dynamic, Learner
 from wordmint.evaluation.escapes import escape_bits
 from wordmint.evaluation.score import TextScores, score_text
 from wordmint.evaluation.text import LINE_END_TYPE, NORMALISED, NORMALISED_BYTES, ModelText
@@ -25,6 +26,7 @@ class Reading:
     slots: int | None = None  # of the cache; none: as in training
     reset_documents: bool = False  # begin each document without knowing those before it
     exact: bool = False  # pay for which character each dummy is
+    dynamic: Dynamic | None = None  # go on learning while reading
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,16 @@ def _scores(model: LanguageModel, text: ModelText, reading: Reading, report: Cal
     else:
         parts = [part for part in np.split(words, text.document_starts[1:-1]) if len(part)]
     scores = [
-        score_text(model.network, part, text.spellings, LINE_END_TYPE, reading.streams, reading.slots, report)
+        score_text(
+            model.network,
+            part,
+            text.spellings,
+            LINE_END_TYPE,
+            reading.streams,
+            reading.slots,
+            report,
+            Learner(model.network, reading.dynamic) if reading.dynamic else None,
+        )
         for part in parts
     ]
     return TextScores(*(np.concatenate(columns) for columns in zip(*scores, strict=True)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from wordmint.dynamic import Dynamic, Learner
 from wordmint.errors import UserError
 from wordmint.model.config import MAX_SLOTS
 from wordmint.model.language_model import LanguageModel, has_cache
@@ -43,13 +44,19 @@ class Model:
             raise UserError(f"a cache of {slots} slots, but this model has none; leave the slots away")
         return start(self.language_model, slots)
 
-    def read(self, text: str, state: TextState | None = None, end: bool = False) -> tuple[Scores, TextState]:
+    def read(
+        self, text: str, state: TextState | None = None, end: bool = False, learner: Learner | None = None
+    ) -> tuple[Scores, TextState]:
         """Scores of the words that end in a text, and the state after it.
 
         A last word that no white space follows may go on in the next text: it is kept pending in the state, unless
-        the text ends here.
+        the text ends here. With a learner, the text is scored by it, and it learns from it.
         """
-        return reading.read(self.language_model, text, state or self.start(), end)
+        return reading.read(self.language_model, text, state or self.start(), end, learner)
+
+    def learner(self, rate: float = 0.1, decay: float = 0.01, words: int = 20) -> Learner:
+        """A copy of the model that goes on learning while it reads: see `wordmint.dynamic`."""
+        return Learner(self.language_model.network, Dynamic(rate, decay, words))
 
     def score(self, text: str, state: TextState | None = None) -> Scores:
         """Scores of all words of a text."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from wordmint.evaluation.score import TextScores
+from wordmint.dynamic import Learner
+from wordmint.evaluation.score import TextScores, reading_mode
 from wordmint.model.cache_plan import Slots
 from wordmint.model.language_model import LanguageModel
 from wordmint.model.packing import Spellings
@@ -24,20 +25,26 @@ WORDS_AT_ONCE = {"cpu": 512, "cuda": 8192}  # of all texts: the decoder's batch
 MOST_WORDS_PER_WINDOW = 512
 
 
-def read(model: LanguageModel, text: str, state: TextState, end: bool = False) -> tuple[Scores, TextState]:
+def read(
+    model: LanguageModel, text: str, state: TextState, end: bool = False, learner: Learner | None = None
+) -> tuple[Scores, TextState]:
     """Scores of the words that end in a text, and the state after it; the last word may go on in the next text."""
-    ((scores, after),) = read_many(model, [text], [state], end)
+    ((scores, after),) = read_many(model, [text], [state], end, learner)
     return scores, after
 
 
 def read_many(
-    model: LanguageModel, texts: Sequence[str], states: Sequence[TextState], end: bool = False
+    model: LanguageModel,
+    texts: Sequence[str],
+    states: Sequence[TextState],
+    end: bool = False,
+    learner: Learner | None = None,
 ) -> list[tuple[Scores, TextState]]:
-    """Several texts as a batch, each from its own state."""
+    """Several texts as a batch, each from its own state; a learner, if there is one, learns from them."""
     check_belongs(states, model)
     parted = [part_words(model, text, state, end) for text, state in zip(texts, states, strict=True)]
     spelled = [spelled_words(model, found) for found, _ in parted]
-    scores, slots, after = read_words(model, spelled, states)
+    scores, slots, after = read_words(model, spelled, states, learner)
     return [
         (Scores.of(found, score, slot), replace(new, pending=pending, position=old.position + len(text)))
         for (found, pending), score, slot, new, old, text in zip(
@@ -67,7 +74,10 @@ def spelled_words(model: LanguageModel, found: Sequence[Word]) -> list[str]:
 
 
 def read_words(
-    model: LanguageModel, texts: Sequence[Sequence[str]], states: Sequence[TextState]
+    model: LanguageModel,
+    texts: Sequence[Sequence[str]],
+    states: Sequence[TextState],
+    learner: Learner | None = None,
 ) -> tuple[list[TextScores], list[list[int]], list[TextState]]:
     """For each text its scores, the slots its words stood in, and the state after it."""
     numbers = _numbered(texts, states)
@@ -77,7 +87,7 @@ def read_words(
     reader = Reader(len(texts), 0, 0)
     reader.last_words = np.array([numbers[state.last_word] for state in states])
     reader.slots = caches
-    scores, neural = _score(model, numbered, reader, _spellings(model, numbers), stacked(states, model))
+    scores, neural = _score(model, numbered, reader, _spellings(model, numbers), stacked(states, model), learner)
     word_of = list(numbers)
     after = [
         replace(
@@ -135,16 +145,26 @@ def _slots_of(text: Sequence[int], cache: Slots) -> list[int]:
 
 
 def _score(
-    model: LanguageModel, texts: Sequence[Sequence[int]], reader: Reader, spellings: Spellings, state: State
+    model: LanguageModel,
+    texts: Sequence[Sequence[int]],
+    reader: Reader,
+    spellings: Spellings,
+    state: State,
+    learner: Learner | None,
 ) -> tuple[list[TextScores], list[State]]:
-    network, device = model.network, state.hidden.device
+    network, device = learner.network if learner else model.network, state.hidden.device
     per_window = max(1, min(MOST_WORDS_PER_WINDOW, WORDS_AT_ONCE[device.type] // len(texts)))
+    if learner:
+        per_window = learner.dynamic.words
     lengths, columns = np.array([len(text) for text in texts]), list[np.ndarray]()
     cut = list(_windows(texts, per_window))
-    with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+    with reading_mode(learner):
         for window in lay_out(network.config, cut, spellings, network.alphabet_size, reader):
             scores, state = network(to_device(window, device), state)
-            columns.append(torch.stack(scores).double().cpu().numpy())
+            columns.append(torch.stack(scores).detach().double().cpu().numpy())
+            if learner:
+                learner.learn(scores, int(window.present.sum()))
+                state = state.detached()
     whole = np.concatenate(columns, axis=2) if columns else np.zeros((4, len(texts), 0))
     each = [TextScores(*whole[:, row, :length]) for row, length in enumerate(lengths)]
     return each, apart(State(*(part.cpu() for part in state.tensors().values())))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wordmint.dynamic import Learner
 from wordmint.model.language_model import LanguageModel
 from wordmint.text.alphabet import END_OF_WORD_ID
 from wordmint.text.documents import Document
@@ -79,6 +80,7 @@ def word_rows(
     state: TextState,
     reset: bool = False,
     unit: float = BITS,
+    learner: Learner | None = None,
 ) -> Iterator[tuple[list[WordRow], TextState]]:
     """Some rows at a time, each time with the state after them.
 
@@ -90,17 +92,22 @@ def word_rows(
         return
     seen, before = set[str](), state
     for document in documents:
-        for rows, after in _along(model, document, before, unit, seen):
+        for rows, after in _along(model, document, before, unit, seen, learner):
             yield rows, after
             before = after
 
 
 def _along(
-    model: LanguageModel, document: Document, state: TextState, unit: float, seen: set[str]
+    model: LanguageModel,
+    document: Document,
+    state: TextState,
+    unit: float,
+    seen: set[str],
+    learner: Learner | None = None,
 ) -> Iterator[tuple[list[WordRow], TextState]]:
     place, last = _Place(document.name, state.position - len(state.pending), seen), LINE_END
     for piece in _short(document.pieces):
-        scores, state = read(model, piece, state)
+        scores, state = read(model, piece, state, learner=learner)
         last = piece[-1]
         yield place.rows(scores, unit), state
     if last != LINE_END:
