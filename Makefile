@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 NEW_ENOUGH := sys.exit(sys.version_info < (3, 11))
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test test-adapters check format bench clean
 
 demo: $(READY)   ## all of it in a few minutes, on text every Python carries
 	$(BIN)/wordmint corpus plot demo --out demo-out/new-words.svg
@@ -13,6 +13,11 @@ demo: $(READY)   ## all of it in a few minutes, on text every Python carries
 
 test: $(READY)   ## every test
 	$(BIN)/python -m pytest
+
+test-adapters: $(READY)  ## with libraries that are compiled here (kenlm), or that refuse a numpy they work with (pyctcdecode)
+	$(BIN)/python -m pip install --quiet kenlm pygtrie
+	$(BIN)/python -m pip install --quiet --no-deps pyctcdecode==0.5.0
+	$(BIN)/python -m pytest tests/test_adapters.py
 
 check: $(READY)  ## lint, format, types, import layers
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ LAYERS = (
     ("results",),
     ("analysis",),
     ("use",),
-    ("serving",),
+    ("adapters", "serving"),
     ("commands",),
     ("cli",),
     ("__main__",),

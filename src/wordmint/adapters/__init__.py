@@ -1,0 +1,1 @@
+"""Wordmint's models behind other libraries' interfaces, a file each; the other library is imported there only."""
