@@ -89,7 +89,7 @@ def test_the_harness_asks_for_continuations(folder: str, lm: Model) -> None:
     instance: Any = pytest.importorskip("lm_eval.api.instance")
     from wordmint.adapters.lm_eval import WordmintLM
 
-    adapter = WordmintLM(folder)
+    adapter: Any = WordmintLM(folder)  # pyright: ignore[reportCallIssue]
 
     def ask(*arguments: object) -> Any:
         return instance.Instance("loglikelihood", {}, arguments, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from wordmint.evaluation.evaluate import Reading, evaluate
 from wordmint.evaluation.text import read_text
 from wordmint.model.config import CharLSTMConfig, HCLMConfig, ModelConfig
 from wordmint.model.hclm import HCLM
+from wordmint.model.int8 import read_in_int8
 from wordmint.model.language_model import LanguageModel, TextRules
 from wordmint.text.alphabet import END_OF_WORD_ID, Alphabet
 from wordmint.text.documents import Document
@@ -429,3 +431,19 @@ def test_a_learner_cannot_know_too_early(lm: Model) -> None:
 def test_learning_has_bounds(settings: dict[str, float]) -> None:
     with pytest.raises(UserError, match="dynamic evaluation"):
         made(CONFIGS["hclm"]).learner(**settings)  # pyright: ignore
+
+
+# ---- reading in integers ------------------------------------------------------------------------------------------
+
+
+def test_integers_are_nearly_the_same(lm: Model) -> None:
+    rough = Model(copy.deepcopy(lm.language_model))
+    read_in_int8(rough.language_model.network)
+    texts = [TEXT * 5, "fa abc " * 9, "de"]
+    for exact, other in zip(lm.score_many(texts), rough.score_many(texts), strict=True):
+        assert other.bits == pytest.approx(exact.bits, rel=0.02)
+        assert other.log_p.tolist() != exact.log_p.tolist()
+        assert np.abs(other.log_p - exact.log_p).max() < 0.5
+    (_, after), (_, expected) = rough.read(TEXT), lm.read(TEXT)
+    for mine, theirs in zip(after.neural.tensors().values(), expected.neural.tensors().values(), strict=True):
+        assert mine.numel() == 0 or float((mine - theirs).abs().max()) < 0.1

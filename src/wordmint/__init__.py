@@ -12,8 +12,11 @@ __all__ = ["__version__", "load"]
 __version__ = "0.1.0"
 
 
-def load(folder_or_name: str | Path, device: str = "cpu") -> Model:
-    """The model in a folder, a run's folder, or of that name on the Hugging Face Hub."""
+def load(folder_or_name: str | Path, device: str = "cpu", int8: bool = False) -> Model:
+    """The model in a folder, a run's folder, or of that name on the Hugging Face Hub.
+
+    With int8 it reads in 8-bit integers on a CPU: several times as fast, and nearly the same.
+    """
     from wordmint.use.model import Model  # torch is imported here, and not before
 
-    return Model.load(folder_or_name, device)
+    return Model.load(folder_or_name, device, int8)

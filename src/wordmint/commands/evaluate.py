@@ -34,6 +34,7 @@ def evaluate(
     dynamic: float | None = None,
     dynamic_decay: float = 0.01,
     dynamic_words: int = 20,
+    int8: bool = False,
     encoding: str = "utf-8",
     errors: Literal["strict", "replace"] = "strict",
     device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -68,6 +69,8 @@ def evaluate(
         The share of the way back to the trained weights at each of its steps.
     dynamic_words
         Words of each step.
+    int8
+        Read in 8-bit integers, on a CPU: several times as fast, and nearly the same.
     encoding
         Encoding of the files.
     errors
@@ -85,6 +88,7 @@ def evaluate(
     from wordmint.evaluation.evaluate import evaluate as evaluate_model
     from wordmint.evaluation.text import read_text
     from wordmint.model.config import MAX_SLOTS
+    from wordmint.model.int8 import read_in_int8
     from wordmint.model.language_model import LanguageModel, has_cache
     from wordmint.progress import scoring_progress
     from wordmint.text.documents import Encoding
@@ -97,6 +101,8 @@ def evaluate(
         raise UserError("--baselines learn from a corpus's train: name it with --corpus instead of a file")
     if reset_documents and streams > 1:
         raise UserError("--reset-documents and --streams: each document would be cut too; give one of the two")
+    if dynamic is not None and int8:
+        raise UserError("--dynamic learns, which --int8 cannot; give one of the two")
     names, file = _parted(models_and_file, corpus)
     learning = None if dynamic is None else Dynamic(dynamic, dynamic_decay, dynamic_words)
     reading = Reading(streams, slots, reset_documents, exact, learning)
@@ -106,7 +112,9 @@ def evaluate(
         model = LanguageModel.load(name)
         if slots and not has_cache(model.network):
             raise UserError(f"--slots {slots}: {name} has no cache; leave the option away")
-        model.network.to(torch_device(device))
+        model.network.to(torch_device("cpu" if int8 and device == "auto" else device))
+        if int8:
+            read_in_int8(model.network)
         text = read_text(documents, model)
         texts.append(text)
         with scoring_progress(name, len(text.words)) as report:

@@ -63,7 +63,7 @@ def documents_of(paths: Sequence[Path], encoding: Encoding) -> Iterable[Document
 
 
 def model_and_state(
-    name: str, device: str = "cpu", state: Path | None = None, slots: int | None = None
+    name: str, device: str = "cpu", state: Path | None = None, slots: int | None = None, int8: bool = False
 ) -> tuple[Model, TextState]:
     """A model, and the state to begin with: a saved one, or the one before any text."""
     from wordmint.use.model import Model
@@ -72,7 +72,7 @@ def model_and_state(
     if state and slots is not None:
         raise UserError("--state and --slots: a saved state has its number of slots; give one of the two")
     before = TextState.load(state) if state else None
-    lm = Model.load(name, torch_device(device).type)
+    lm = Model.load(name, torch_device(device).type, int8)
     if before is None:
         return lm, lm.start(slots)
     check_belongs([before], lm.language_model)

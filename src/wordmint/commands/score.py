@@ -26,6 +26,7 @@ def score(
     save_state: Path | None = None,
     slots: int | None = None,
     dynamic: float | None = None,
+    int8: bool = False,
     encoding: str = "utf-8",
     errors: Literal["strict", "replace"] = "strict",
     device: Literal["auto", "cpu", "cuda"] = "auto",
@@ -63,6 +64,8 @@ def score(
         Size of the cache, 0 to 10,000; without it, as in training.
     dynamic
         Go on learning while reading, at this rate (dynamic evaluation); 0.1 is a good one to begin with.
+    int8
+        Read in 8-bit integers, on a CPU: several times as fast, and nearly the same.
     encoding
         Encoding of the files.
     errors
@@ -80,7 +83,9 @@ def score(
     if not files:
         raise UserError('name a file after the model, or "-" for standard input: wordmint score MODEL FILE')
     documents = documents_of(files, Encoding(encoding, errors))
-    lm, before = model_and_state(model, device, state, slots)
+    lm, before = model_and_state(model, "cpu" if int8 and device == "auto" else device, state, slots, int8)
+    if dynamic is not None and int8:
+        raise UserError("--dynamic learns, which --int8 cannot; give one of the two")
     if dynamic is not None and (characters or reset_documents):
         raise UserError("--dynamic learns along one text: leave --characters and --reset-documents away")
     unit, row_type = _nats_of(base), CharacterRow if characters else WordRow

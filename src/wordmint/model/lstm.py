@@ -31,11 +31,14 @@ class LSTM(nn.LSTM):
     def __init__(self, units: int, layers: int, between_layers: float, recurrent: float = 0.0) -> None:
         super().__init__(units, units, layers, dropout=between_layers if layers > 1 else 0.0)
         self.recurrent = recurrent
+        self.int8: Any = None  # what `int8` makes of it
 
     def read(
         self, inputs: Float[Tensor, "places units"], sizes: Int[Tensor, " steps"], before: Recurrent | None = None
     ) -> tuple[Float[Tensor, "places units"], Recurrent]:
         """Outputs at every place, and the state of every rank after its last step."""
+        if self.int8 is not None and not self.training:
+            return self.int8.read(inputs, sizes, before)
         with_kernels = WITH_KERNELS and self.training and _suits_kernels(inputs, self.hidden_size)
         if inputs.is_cuda and not with_kernels:
             return self._read_with_cudnn(inputs, sizes, before)

@@ -10,6 +10,7 @@ import torch
 from wordmint.dynamic import Dynamic, Learner
 from wordmint.errors import UserError
 from wordmint.model.config import MAX_SLOTS
+from wordmint.model.int8 import read_in_int8
 from wordmint.model.language_model import LanguageModel, has_cache
 from wordmint.use import completion, generation, reading
 from wordmint.use.characters import after, begin, by_character
@@ -30,10 +31,12 @@ class Model:
         self.language_model = language_model.eval()
 
     @classmethod
-    def load(cls, folder_or_name: str | Path, device: str = "cpu") -> Model:
+    def load(cls, folder_or_name: str | Path, device: str = "cpu", int8: bool = False) -> Model:
         """The model in a folder, a run's folder, or of that name on the Hugging Face Hub."""
         model = LanguageModel.load(folder_or_name)
         model.network.to(torch.device(device))
+        if int8:
+            read_in_int8(model.network)
         return cls(model)
 
     def start(self, slots: int | None = None) -> TextState:
