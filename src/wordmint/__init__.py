@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wordmint.use.model import Model
+    from wordmint.use.state import TextState
 
-__all__ = ["__version__", "load"]
+__all__ = ["__version__", "load", "load_state"]
 __version__ = "0.1.0"
 
 
@@ -20,3 +21,10 @@ def load(folder_or_name: str | Path, device: str = "cpu", int8: bool = False) ->
     from wordmint.use.model import Model  # torch is imported here, and not before
 
     return Model.load(folder_or_name, device, int8)
+
+
+def load_state(path: str | Path) -> TextState:
+    """A state that was saved, to go on reading from."""
+    from wordmint.use.state import TextState
+
+    return TextState.load(path)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from huggingface_hub import ModelCard, PyTorchModelHubMixin, hf_hub_download
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
@@ -152,11 +153,24 @@ class LanguageModel(
         downloading = ("revision", "cache_dir", "force_download", "local_files_only", "token")
         hub = {name: options.pop(name) for name in downloading if name in options}
         options.pop("strict", None)
-        model = cls(**options)
         here = Path(model_id, WEIGHTS)
         weights = here if here.parent.is_dir() else Path(hf_hub_download(model_id, WEIGHTS, **hub))
+        _check_shapes(cls, options, weights)
+        model = cls(**options)
         model.load_state_dict(load_file(weights, device=map_location), strict=True)
         return model.eval()
+
+
+def _check_shapes(model: type[LanguageModel], options: dict[str, Any], weights: Path) -> None:
+    """Before any memory is taken: does the file hold what its config.json says, no more and no less?"""
+    with torch.device("meta"):
+        expected = {name: list(tensor.shape) for name, tensor in model(**options).state_dict().items()}
+    with safe_open(weights, "pt") as file:
+        found = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            said = f"{name} is {found.get(name, 'missing')}, and {CONFIG} wants {expected.get(name, 'none')}"
+            raise UserError(f"{weights}: {said}; the two files do not belong together")
 
 
 def by_themselves(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
