@@ -208,6 +208,23 @@ def test_mistakes_are_one_sentence(model: Path, text: Path, tmp_path: Path) -> N
     assert_user_mistake(mistake("rescore", model, tmp_path / "list"), "list:1: not")
 
 
+def test_a_word_without_end_is_refused_soon(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "long").write_text("abc " + "x" * 10_000_000)
+    for command, *more in (("score", "-o", tmp_path / "out"), ("evaluate",), ("compress",)):
+        assert_user_mistake(wordmint(command, model, tmp_path / "long", *more), "a word of", "100,000")
+    assert [path.name for path in tmp_path.iterdir()] == ["long"]
+    (tmp_path / "long").write_text("abc " + "x" * 50_000)
+    assert len(rows_of(wordmint("score", model, tmp_path / "long").stdout)) == 3
+
+
+@pytest.mark.parametrize("text", ["", " \t  ", "\n\n"])
+def test_texts_without_words(model: Path, text: str, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(text)
+    result = wordmint("score", model, tmp_path / "t")
+    assert result.returncode == 0, result.stderr
+    assert all(row["word"] == "\\n" for row in rows_of(result.stdout))
+
+
 def test_bad_bytes_leave_nothing_behind(model: Path, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"abc\n" * 10 + b"caf\xe9 abc\n")
     result = wordmint("score", model, tmp_path / "latin", "-o", tmp_path / "out.tsv")

@@ -311,5 +311,5 @@ def test_a_damaged_model(damage: str, model_folder: Path) -> None:
             config.write_text("{")
         case "other format":
             config.write_text(config.read_text().replace('"format": 1', '"format": 99'))
-    with pytest.raises(UserError, match=r"no whole Wordmint model|format 99"):
+    with pytest.raises(UserError, match=r"no whole Wordmint model|format 99|do not belong together"):
         LanguageModel.load(model_folder)

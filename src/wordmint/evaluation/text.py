@@ -17,6 +17,7 @@ from wordmint.text.documents import Document
 from wordmint.text.words import LINE_END, word_lines
 
 LINE_END_TYPE = 0
+LONGEST_WORD = 100_000
 NORMALISED, NORMALISED_BYTES = "normalised", "normalised_bytes"
 
 
@@ -64,6 +65,12 @@ def read_text(documents: Iterable[Document], model: LanguageModel) -> ModelText:
     if not words:
         raise UserError("the text holds no words; give a file with some text")
     written = list(numbers)
+    longest = max(map(len, written))
+    if longest > LONGEST_WORD:  # all characters of a word are read at once
+        raise UserError(
+            f"the text has a word of {longest:,} characters; a word may have {LONGEST_WORD:,}, so put white space into "
+            "it or leave it out"
+        )
     respell = model.rules.respell
     types = [respell.get(one, one) for one in written]
     numbered = np.frombuffer(words, dtype=np.int32)

@@ -29,6 +29,7 @@ from wordmint.text.words import LINE_END, Word, words
 from wordmint.use.characters import Prefix, begin
 from wordmint.use.coder import TOTAL_BITS, Decoder, Encoder, frequencies
 from wordmint.use.prediction import predict
+from wordmint.use.reading import check_length
 from wordmint.use.state import TextState, fingerprint, start
 
 MAGIC, VERSION = b"WMINT", 1
@@ -43,6 +44,7 @@ def compress(model: LanguageModel, data: bytes, slots: int | None = None, report
     found = list(words([text], model.rules.segmentation))
     if found and found[-1].start == found[-1].end:  # the line end that a last line without one is given
         found.pop()
+    check_length(max((word.end - word.start for word in found), default=0), "in the file")
     state, encoder, unknown = start(model, slots), Encoder(), _Unknown(model.alphabet)
     with _one_thread():
         for word in found:

@@ -9,7 +9,9 @@ import numpy as np
 import torch
 
 from wordmint.dynamic import Learner
+from wordmint.errors import UserError
 from wordmint.evaluation.score import TextScores, reading_mode
+from wordmint.evaluation.text import LONGEST_WORD
 from wordmint.model.cache_plan import Slots
 from wordmint.model.language_model import LanguageModel
 from wordmint.model.packing import Spellings
@@ -57,12 +59,23 @@ def part_words(model: LanguageModel, text: str, state: TextState, end: bool) -> 
     """The words that end in a text, with their places since the start of the reading; and the beginning of another."""
     whole, first = state.pending + text, state.position - len(state.pending)
     is_open = bool(whole) and not end and not whole[-1].isspace()
-    pending = whole.split()[-1] if is_open else ""
+    pending = whole.rsplit(None, 1)[-1] if is_open and whole.strip() else ""
     closed = whole[: len(whole) - len(pending)]
     found = list(words([closed], model.rules.segmentation))
+    longest = max((word.end - word.start for word in found), default=0)
+    check_length(max(longest, len(pending)), f"before character {first + len(whole):,}")
     if found and found[-1].start == found[-1].end:  # the line end that a last line without one is given
         found.pop()
     return [Word(word.text, first + word.start, first + word.end) for word in found], pending
+
+
+def check_length(num_characters: int, where: str) -> None:
+    """All characters of a word are read at once."""
+    if num_characters > LONGEST_WORD:
+        raise UserError(
+            f"a word of at least {num_characters:,} characters {where}; a word may have {LONGEST_WORD:,}, so put "
+            "white space into it or leave it out"
+        )
 
 
 def spelled_words(model: LanguageModel, found: Sequence[Word]) -> list[str]:
