@@ -91,7 +91,7 @@ def with_kernels(sizes: tuple[int, ...], units: int, is_first_given: bool) -> fl
 
     def work() -> None:
         gates = torch.nn.functional.linear(inputs, w_ih, b_ih + b_hh)
-        outputs, *_ = _StepsWithKernels.apply(gates, w_hh, zeros, zeros, list(sizes))  # pyright: ignore
+        outputs, *_ = _StepsWithKernels.apply(gates, w_hh, zeros, zeros, list(sizes), None)  # pyright: ignore
         torch.autograd.grad(outputs, [inputs, w_ih, w_hh, b_ih, b_hh], torch.ones_like(outputs))
 
     return milliseconds(work)

@@ -49,6 +49,16 @@ def test_a_continuation_may_begin_anywhere(lm: Model, cut: int) -> None:
     assert first.log_p + rest.log_p == pytest.approx(whole, abs=1e-4)
 
 
+def test_a_respelled_word_costs_what_reading_says(lm: Model) -> None:
+    text = "abc <unk> de <unk> "
+    expected = float(lm.read(text, lm.start())[0].log_p.sum())
+    assert typed(typing_from(lm.language_model, lm.start()), text).log_p == pytest.approx(expected, rel=1e-5)
+    state = lm.read("abc <un", lm.start())[1]
+    rest = typed(typing_from(lm.language_model, state), "k> de ").log_p
+    first = typed(typing_from(lm.language_model, lm.start()), "abc <un").log_p
+    assert first + rest == pytest.approx(float(lm.read("abc <unk> de ", lm.start())[0].log_p.sum()), rel=1e-5)
+
+
 # ---- lm-evaluation-harness ----------------------------------------------------------------------------------------
 
 TASK = """

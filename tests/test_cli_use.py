@@ -118,7 +118,7 @@ def test_head_ends_it_quietly(model: Path, tmp_path: Path) -> None:
     command = f"{' '.join(WORDMINT)} score {model} {tmp_path / 'long'} | head -n 3"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=HANGS_SECONDS)
     assert len(result.stdout.splitlines()) == 3
-    assert result.stderr == ""
+    assert all(line.startswith("scoring with ") for line in result.stderr.splitlines())  # a slow machine's progress
 
 
 def test_complete(model: Path) -> None:
@@ -223,6 +223,32 @@ def test_texts_without_words(model: Path, text: str, tmp_path: Path) -> None:
     result = wordmint("score", model, tmp_path / "t")
     assert result.returncode == 0, result.stderr
     assert all(row["word"] == "\\n" for row in rows_of(result.stdout))
+
+
+def test_odd_places_to_read_from_and_write_to(model: Path, text: Path, tmp_path: Path) -> None:
+    assert_user_mistake(wordmint("score", model, text, "-o", tmp_path), "a folder")
+    assert_user_mistake(wordmint("generate", model, "x", "--device", "foo"), "foo")
+    assert_user_mistake(wordmint("complete", model, "-", stdin=b"abc \xff"), "not UTF-8 at byte 4")
+    assert "abc" in wordmint("complete", model, "-", stdin=b"abc de ab").stdout
+    (tmp_path / "real.tsv").write_text("old")
+    (tmp_path / "link.tsv").symlink_to(tmp_path / "real.tsv")
+    assert wordmint("score", model, text, "-o", tmp_path / "link.tsv").returncode == 0
+    assert (tmp_path / "link.tsv").is_symlink()
+    assert len(rows_of((tmp_path / "real.tsv").read_text())) == 10
+    assert wordmint("score", model, text, "-o", "/dev/null").returncode == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_pending_word_ends_before_a_file(model: Path, tmp_path: Path) -> None:
+    lm = made(HCLMConfig(units=16, slots=4))
+    lm.read("abc ab", lm.start())[1].save(tmp_path / "s.state")
+    (tmp_path / "t").write_text("cd ef\n")
+    for more in ([], ["--reset-documents"], ["--characters"]):
+        result = wordmint("score", model, tmp_path / "t", "--state", tmp_path / "s.state", *more)
+        assert result.returncode == 0, result.stderr
+        rows = rows_of(result.stdout)
+        assert rows[0]["word"] == "cd"
+        assert rows[0]["start"] == "0"
 
 
 def test_bad_bytes_leave_nothing_behind(model: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.models import CONFIGS, NO_DROPOUT, laid_out, made_text
 from wordmint.model import lstm
 from wordmint.model.attention import additive_scores, gradients_in_blocks, scores_in_blocks
 from wordmint.model.cache_plan import Slots, plan_cache
-from wordmint.model.config import Dropout, HCLMConfig
+from wordmint.model.config import CharLSTMConfig, Dropout, HCLMConfig
 from wordmint.model.kernels import recurrence
 from wordmint.model.language_model import Network, build
 from wordmint.model.lookup import lookup
@@ -106,7 +107,7 @@ def lstm_inputs(sizes: tuple[int, ...], units: int, dtype: torch.dtype) -> list[
 
 
 def results_and_gradients(steps: Any, inputs: list[torch.Tensor], sizes: tuple[int, ...]) -> list[torch.Tensor]:
-    results = steps(inputs[0] * 1, *inputs[1:], list(sizes))
+    results = steps(inputs[0] * 1, *inputs[1:], list(sizes), None)
     torch.manual_seed(1)
     weights = [torch.randn(result.shape, device=GPU) for result in results]
     total = torch.stack(
@@ -170,6 +171,27 @@ def test_waiting_changes_nothing(sizes: tuple[int, ...], units: int, monkeypatch
         results.append([*whole, *back])
     for mine in results[1:]:
         assert all(torch.equal(one, other) for one, other in zip(mine, results[0], strict=True))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_baseline_learns_the_same_in_one_shape(precision: str) -> None:
+    """Places lent to all streams alike, recorded as a graph, against packed characters and the ordinary step."""
+    torch.manual_seed(3)
+    config = CONFIGS["lstm"]
+    assert isinstance(config, CharLSTMConfig)
+    start = build(replace(config, units=32, dropout=NO_DROPOUT), 9).to(GPU).train()
+    training, text = replace(CONFIG, precision=precision), made_text(700, num_types=20, seed=1)
+    profile = fitting_profile(list(laid_out(start, text, 2))) if precision == "bfloat16" else None
+    losses = []
+    for kind, lent in ((Step, None), (GraphStep, profile)):
+        network = copy.deepcopy(start)
+        step, state, seen = kind(network, training), network.start(2), []
+        for window in laid_out(network, text, 2, profile=lent):
+            state = step(to_device(window, GPU), state)
+            seen.append(step.nats.clone())
+        losses.append(torch.stack(seen))
+        assert not isinstance(step, GraphStep) or (step.graph is not None) == (lent is not None)
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-2 if lent else 1e-4, atol=0)
 
 
 def test_a_model_learns_the_same_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

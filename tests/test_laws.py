@@ -173,12 +173,13 @@ def test_streams_side_by_side_score_as_they_do_alone(model: Network) -> None:
 
 def profile_of(model: Network, text: MadeText) -> Profile | None:
     """Lengths that all windows of the text fit in, so that most of them are lent more places than they need."""
-    windows = [window for window in laid_out(model, text, 2) if isinstance(window, Window)]
-    return fitting_profile(windows, share=1.0) if windows else None
+    if isinstance(model, CharLSTM) and next(model.parameters()).is_cuda:
+        return None  # cuDNN knows nothing of states in between
+    return fitting_profile(list(laid_out(model, text, 2)), share=1.0)
 
 
 def num_places(window: AnyWindow) -> int:
-    return len(window.spelling.targets) if isinstance(window, Window) else 0
+    return len(window.spelling.targets if isinstance(window, Window) else window.sequence.targets)
 
 
 def test_places_lent_by_a_profile_change_nothing(model: Network) -> None:
@@ -194,7 +195,7 @@ def test_places_lent_by_a_profile_change_nothing(model: Network) -> None:
             (*one, *state.tensors().values()), (*other, *also_state.tensors().values()), strict=True
         ):
             torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
-    assert num_lent > 0 or isinstance(model, CharLSTM), "nothing was lent: nothing is tested"
+    assert num_lent > 0 or device.type == "cuda", "nothing was lent: nothing is tested"
 
 
 def test_lent_places_leave_no_trace_in_the_gradients(model: Network) -> None:

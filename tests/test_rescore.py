@@ -46,7 +46,7 @@ def test_a_list_comes_back(format: str, tmp_path: Path) -> None:
 
 
 def test_more_fields_are_kept(tmp_path: Path) -> None:
-    row = {"id": "a", "hypotheses": [{"text": "x", "score": -1.0, "am": 7}], "reference": "x"}
+    row = {"id": 7, "audio": "a.wav", "hypotheses": [{"text": "x", "score": -1.0, "am": 7}], "reference": "x"}
     (tmp_path / "in").write_text(json.dumps(row) + "\n")
     write_nbest(tmp_path / "out", read_nbest(tmp_path / "in"), "jsonl")
     assert json.loads((tmp_path / "out").read_text()) == row
@@ -108,6 +108,13 @@ def test_scores_are_weighed(lm: Model) -> None:
         ]
         assert [each.score for each in one.hypotheses] == pytest.approx(sorted(expected, reverse=True), rel=1e-5)
         assert log_ps == pytest.approx([-lm.score(each.text + "\n").bits * math.log(2) for each in given.hypotheses])
+
+
+def test_a_pending_word_ends_before_the_first_utterance(lm: Model) -> None:
+    _, state = lm.read("fa ab", lm.start())
+    result = rescore(lm.language_model, LISTS[:1], state)
+    expected = rescore(lm.language_model, LISTS[:1], lm.read("fa ab ", lm.start())[1])
+    assert result.log_p[0] == pytest.approx(expected.log_p[0], rel=1e-5)
 
 
 def test_ties_keep_their_order(lm: Model) -> None:

@@ -31,7 +31,8 @@ from wordmint.use.characters import begin
 from wordmint.use.coder import Decoder, Encoder, frequencies
 from wordmint.use.compression import compress, decompress
 from wordmint.use.model import Model
-from wordmint.use.prediction import predict
+from wordmint.use.prediction import log_not, predict
+from wordmint.use.rows import word_rows
 from wordmint.use.state import TextState
 
 CONFIGS: dict[str, ModelConfig] = {
@@ -268,6 +269,19 @@ def test_a_copied_word_is_said_to_be() -> None:
     assert best.is_exact
 
 
+def test_a_long_copied_word_is_found() -> None:
+    """Longer than the search goes."""
+    lm = made(CONFIGS["cache"])
+    long = "abcdef" * 8
+    _, state = lm.read(f"{long} ", lm.start())
+    best = lm.complete("", state, number=3)
+    word = next(one for one in best if one.word == long)
+    copied = float(np.exp(log_not(float(predict(lm.language_model, [state]).log_gate[0]))))
+    assert word.p == pytest.approx(copied, rel=1e-3)
+    assert [one.p for one in best] == sorted((one.p for one in best), reverse=True)
+    assert len({one.word for one in best}) == 3
+
+
 # ---- sampling -----------------------------------------------------------------------------------------------------
 
 
@@ -302,6 +316,23 @@ def test_copies_are_as_frequent_as_the_gate_says() -> None:
     share = 1 - math.exp(float(predict(lm.language_model, [state]).log_gate[0]))
     copied = [one.words[0].copied for one in lm.sample_many([state] * 2000, words=1, seed=5)]
     assert abs(sum(copied) / 2000 - share) < 4 * math.sqrt(share * (1 - share) / 2000)
+
+
+def test_what_is_pending_makes_some_words_likelier() -> None:
+    """Samples follow the exact probabilities of the characters, also after the beginning of a word."""
+    lm = made(CONFIGS["cache"])
+    _, state = lm.read("abc abc de abc ab", lm.start())
+    exact = {one.word: one.p for one in lm.complete("", state, number=2)}
+    words = [one.words[0].text for one in lm.sample_many([state] * 1500, words=1, seed=5)]
+    for word, p in exact.items():
+        assert abs(words.count(word) / 1500 - p) < 4 * math.sqrt(max(p * (1 - p), 1e-3) / 1500)
+
+
+def test_unknown_characters_stay_as_they_were_written() -> None:
+    lm = made(CONFIGS["cache"])
+    _, state = lm.read("éa éa éa é", lm.start())
+    (word,) = lm.sample(state, words=1, temperature=0.0).words
+    assert word.text.startswith("é")
 
 
 # ---- compression --------------------------------------------------------------------------------------------------
@@ -427,7 +458,31 @@ def test_a_learner_cannot_know_too_early(lm: Model) -> None:
     np.testing.assert_array_equal(one[:-1], other[:-1])
 
 
-@pytest.mark.parametrize("settings", [{"rate": 0.0}, {"decay": 2.0}, {"words": 0}])
+def test_integers_cannot_learn() -> None:
+    lm = made(CONFIGS["hclm"])
+    read_in_int8(lm.language_model.network)
+    with pytest.raises(UserError, match="cannot learn"):
+        lm.learner()
+
+
+def test_a_missing_line_end_makes_no_difference_to_a_learner(lm: Model) -> None:
+    text, rows = "abc de abc fa abc de", []
+    for ending in ("", "\n"):
+        documents = [Document("t", (text + ending,))]
+        parts = word_rows(lm.language_model, documents, lm.start(), learner=lm.learner(0.5, 0.0, 5))
+        rows.append([row.surprisal for some, _ in parts for row in some])
+    assert rows[0] == pytest.approx(rows[1], rel=1e-5)
+
+
+def test_nothing_and_too_little(lm: Model) -> None:
+    assert lm.score_many([]) == []
+    with pytest.raises(UserError, match="at least 1"):
+        lm.complete("a", number=0)
+    with pytest.raises(UserError, match="a folder"):
+        lm.start().save(".")
+
+
+@pytest.mark.parametrize("settings", [{"rate": 0.0}, {"rate": math.nan}, {"decay": 2.0}, {"words": 0}])
 def test_learning_has_bounds(settings: dict[str, float]) -> None:
     with pytest.raises(UserError, match="dynamic evaluation"):
         made(CONFIGS["hclm"]).learner(**settings)  # pyright: ignore

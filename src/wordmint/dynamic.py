@@ -28,7 +28,7 @@ class Dynamic:
     words: int = 20  # of each step
 
     def __post_init__(self) -> None:
-        if self.rate <= 0 or not 0 <= self.decay <= 1 or self.words < 1:
+        if not self.rate > 0 or not 0 <= self.decay <= 1 or self.words < 1:
             raise UserError(
                 f"dynamic evaluation at rate {self.rate}, decay {self.decay}, {self.words} words a step: "
                 "the rate must be above 0, the decay between 0 and 1, and the words at least 1"
@@ -40,6 +40,8 @@ class Learner:
 
     def __init__(self, network: Network, dynamic: Dynamic = Dynamic()) -> None:
         self.dynamic = dynamic
+        if any(getattr(module, "int8", None) is not None for module in network.modules()):
+            raise UserError("a model in 8-bit integers cannot learn; load it without int8")
         self.network = copy.deepcopy(network).eval()
         self.parameters = [one.requires_grad_() for one in self.network.parameters()]
         self.trained = [one.detach().clone() for one in self.parameters]

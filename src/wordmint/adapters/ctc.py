@@ -51,5 +51,7 @@ class CTCLanguageModel(AbstractLanguageModel):
 
     def reset_params(self, **params: Any) -> None:
         """Other weights."""
-        self.alpha = params.get("alpha") or self.alpha
-        self.beta = params.get("beta") or self.beta
+        self.alpha, self.beta = (
+            old if params.get(name) is None else params[name]
+            for name, old in (("alpha", self.alpha), ("beta", self.beta))
+        )

@@ -27,6 +27,10 @@ class FullScoreReturn(NamedTuple):
     oov: bool
 
 
+class Config:
+    """kenlm's settings of how a file is loaded; there are none here."""
+
+
 class State:
     """A place for a state, filled by a model."""
 
@@ -44,7 +48,8 @@ class State:
     def __deepcopy__(self, _memo: object) -> State:
         return self.__copy__()  # values are never changed
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    def __hash__(self) -> int:
+        return 0 if self.value is None else hash((self.value.last_word, self.value.cached))
 
 
 class Model:

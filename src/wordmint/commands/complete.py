@@ -50,7 +50,7 @@ def complete(
     json
         Print JSON instead of a table.
     """
-    from wordmint.commands.inputs import model_and_state
+    from wordmint.commands.inputs import model_and_state, text_of_input
 
     if number < 1:
         raise UserError(f"--number {number}: it must be at least 1")
@@ -58,7 +58,7 @@ def complete(
     if interactive:
         after = _converse(lm, before, number)
     else:
-        text = sys.stdin.read() if text == "-" else text
+        text = text_of_input() if text == "-" else text
         _, after = lm.read(text, before)
         _show(lm.complete(text, before, number), json)
     if save_state:
@@ -81,11 +81,14 @@ def _show(completions: Completions, as_json: bool) -> None:
 
 
 def _converse(lm: Model, state: TextState, number: int) -> TextState:
-    """A line of text goes on from what was written; a number takes a completion; an empty line or Ctrl-D ends."""
-    print("Write; a number accepts that word, an empty line ends.", file=sys.stderr)
+    """A line goes on right where the last one stopped; a number takes a completion; an empty line or Ctrl-D ends."""
+    print(
+        "Write; a line goes on where the last one stopped, a number accepts a word, an empty line ends.",
+        file=sys.stderr,
+    )
     offered: list[str] = []
     while line := _line():
-        is_choice = line.isdigit() and 0 < int(line) <= len(offered)
+        is_choice = line.isdecimal() and 0 < int(line) <= len(offered)
         text = offered[int(line) - 1][len(state.pending) :] + " " if is_choice else line
         _, state = lm.read(text, state)
         completions = lm.complete("", state, number)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -31,7 +30,7 @@ def generate(
     state: Path | None = None,
     save_state: Path | None = None,
     slots: int | None = None,
-    device: str = "cpu",
+    device: Literal["auto", "cpu", "cuda"] = "cpu",
     json: bool = False,
 ) -> None:
     """Text sampled from a model, after a prompt. The same seed gives the same text, on a given machine.
@@ -65,18 +64,18 @@ def generate(
     slots
         Size of the cache, 0 to 10,000; without it, as in training.
     device
-        Where to compute: cpu, cuda or auto.
+        Where to compute. auto: the GPU if there is one.
     json
         Print JSON instead of text.
     """
-    from wordmint.commands.inputs import model_and_state
+    from wordmint.commands.inputs import model_and_state, text_of_input
 
     if words < 1 or samples < 1:
         raise UserError("--words and --samples must be at least 1")
     if save_state and samples > 1:
         raise UserError("--save-state: several samples have several states; ask for one sample")
     lm, before = model_and_state(model, device, state, slots)
-    prompt = sys.stdin.read() if prompt == "-" else prompt
+    prompt = text_of_input() if prompt == "-" else prompt
     _, before = lm.read(prompt, before)
     stops = tuple(one.replace("\\n", "\n") for one in stop)
     try:
@@ -86,7 +85,7 @@ def generate(
     if json:
         _print_json(told)
     else:
-        kept = prompt[: len(prompt) - len(before.pending)]
+        kept = prompt[: max(0, len(prompt) - len(before.pending))]
         for one in told:
             _print(one, kept, mark)
     if save_state:

@@ -51,6 +51,16 @@ def torch_device(choice: str) -> torch.device:
     return torch.device(choice)
 
 
+def text_of_input() -> str:
+    """What standard input says."""
+    from wordmint.text.documents import standard_input
+
+    try:
+        return standard_input().read().decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"<stdin>: not UTF-8 at byte {error.start}; re-encode it") from None
+
+
 def documents_of(paths: Sequence[Path], encoding: Encoding) -> Iterable[Document]:
     """The documents of files, folders and standard input, one after the other."""
     from wordmint.text.documents import find_documents

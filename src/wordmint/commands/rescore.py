@@ -93,9 +93,6 @@ def rescore(
         print(f"alpha {weights.alpha:g}, beta {weights.beta:g}: {rate:.2%} word errors in {tune}", file=sys.stderr)
     with scoring_progress(model, len(utterances), "rescoring with", "utterances") as report:
         result = rescoring.rescore(lm.language_model, utterances, before, weights, carry, report)
-    if said:
-        old, new = (rescoring.word_error_rate(some, said) for some in (utterances, result.utterances))
-        print(f"word errors: {old:.2%} before, {new:.2%} after", file=sys.stderr)
     if out:
         write_nbest(out, result.utterances, format or guess_format(nbest))
     else:
@@ -103,6 +100,9 @@ def rescore(
             print(one.name, one.hypotheses[0].text)
     if save_state:
         result.state.save(save_state)
+    if said and (references or rescoring.can_count_errors()):
+        old, new = (rescoring.word_error_rate(some, said) for some in (utterances, result.utterances))
+        print(f"word errors: {old:.2%} before, {new:.2%} after", file=sys.stderr)
 
 
 def _references(utterances, path: Path | None, nbest: Path, needed: bool) -> dict[str, str]:

@@ -36,7 +36,7 @@ class CharLSTM(nn.Module):
         inputs = dropout(lookup(self.characters.weight, sequence.inputs), drop.characters, self.training)
         going = sequence.stream_of_rank
         before = (state.hidden[:, going], state.cell[:, going])
-        outputs, (hidden, cell) = self.lstm.read(inputs, sequence.sizes, before)
+        outputs, (hidden, cell) = self.lstm.read(inputs, sequence.sizes, before, sequence.last_places)
         nats = self.softmax.nats(dropout(outputs, drop.output, self.training), sequence.targets)
         log_p = nats.new_zeros(window.present.numel()).index_add(0, sequence.word_of_place, -nats)
         after = State(

@@ -34,13 +34,21 @@ class LSTM(nn.LSTM):
         self.int8: Any = None  # what `int8` makes of it
 
     def read(
-        self, inputs: Float[Tensor, "places units"], sizes: Int[Tensor, " steps"], before: Recurrent | None = None
+        self,
+        inputs: Float[Tensor, "places units"],
+        sizes: Int[Tensor, " steps"],
+        before: Recurrent | None = None,
+        last: Int[Tensor, " ranks"] | None = None,
     ) -> tuple[Float[Tensor, "places units"], Recurrent]:
-        """Outputs at every place, and the state of every rank after its last step."""
+        """Outputs at every place, and the state of every rank after its last step, or, as constants, at given places.
+
+        cuDNN knows nothing of states in between, so places are given only where it does not compute.
+        """
         if self.int8 is not None and not self.training:
             return self.int8.read(inputs, sizes, before)
         with_kernels = WITH_KERNELS and self.training and _suits_kernels(inputs, self.hidden_size)
         if inputs.is_cuda and not with_kernels:
+            assert last is None
             return self._read_with_cudnn(inputs, sizes, before)
         take_steps: Any = _StepsWithKernels.apply if with_kernels else _Steps.apply
         outputs, after, steps = inputs, [], sizes.tolist()
@@ -51,8 +59,8 @@ class LSTM(nn.LSTM):
             if layer:
                 outputs = dropout(outputs, self.dropout, self.training)
             gates = affine(outputs, w_ih, b_ih + b_hh)
-            outputs, *last = take_steps(gates if with_kernels else gates.to(w_hh.dtype), w_hh, *start, steps)
-            after.append(last)
+            outputs, *ended = take_steps(gates if with_kernels else gates.to(w_hh.dtype), w_hh, *start, steps, last)
+            after.append(ended)
         hidden, cell = (torch.stack(parts) for parts in zip(*after, strict=True))
         return outputs, (hidden, cell)
 
@@ -85,7 +93,13 @@ class _Steps(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, w_hh: Tensor, hidden: Tensor | None, cell: Tensor | None, steps: list[int]
+        ctx: Any,
+        gates: Tensor,
+        w_hh: Tensor,
+        hidden: Tensor | None,
+        cell: Tensor | None,
+        steps: list[int],
+        last: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         units = w_hh.shape[1]
         if hidden is None or cell is None:
@@ -102,8 +116,7 @@ class _Steps(torch.autograd.Function):
             h = torch.mul(o, c.tanh(), out=outputs[begin:end])
         ctx.save_for_backward(gates, w_hh, hidden, cell, outputs, cells)
         ctx.steps = steps
-        last = _last_places(steps, hidden)
-        return outputs, outputs[last], cells[last]
+        return outputs, *_states_at(last, _last_places(steps, hidden), outputs, cells, ctx)
 
     @staticmethod
     @once_differentiable
@@ -129,7 +142,7 @@ class _Steps(torch.autograd.Function):
             torch.mm(grad_gates[begin:end], w_hh, out=up)
         earlier = torch.cat([hidden, *(outputs[bounds[s - 1] :][:n] for s, n in enumerate(ctx.steps) if s)])
         is_given = ctx.needs_input_grad[2]
-        return grad_gates, grad_gates.T @ earlier, dh if is_given else None, dc if is_given else None, None
+        return grad_gates, grad_gates.T @ earlier, dh if is_given else None, dc if is_given else None, None, None
 
 
 class _StepsWithKernels(torch.autograd.Function):
@@ -137,7 +150,13 @@ class _StepsWithKernels(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, gates: Tensor, w_hh: Tensor, hidden: Tensor | None, cell: Tensor | None, steps: list[int]
+        ctx: Any,
+        gates: Tensor,
+        w_hh: Tensor,
+        hidden: Tensor | None,
+        cell: Tensor | None,
+        steps: list[int],
+        last: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         from wordmint.model.kernels import recurrence
 
@@ -145,7 +164,8 @@ class _StepsWithKernels(torch.autograd.Function):
         states, cells, opened = recurrence.forward(gates.contiguous(), weights[0], hidden, cell, plan)
         ctx.save_for_backward(*weights, states, cells, opened)
         ctx.plan, ctx.dtype = plan, w_hh.dtype
-        return states[plan.num_ranks :], states[plan.last_states], cells[plan.last_states]
+        rows = None if last is None else plan.num_ranks + last
+        return states[plan.num_ranks :], *_states_at(rows, plan.last_states, states, cells, ctx)
 
     @staticmethod
     @once_differentiable
@@ -159,8 +179,8 @@ class _StepsWithKernels(torch.autograd.Function):
         )
         grad_w_hh = torch.mm(grad_gates.T, states[plan.state_before], out_dtype=ctx.dtype)
         if not ctx.needs_input_grad[2]:
-            return grad_gates, grad_w_hh, None, None, None
-        return grad_gates, grad_w_hh, grad_gates[: plan.num_ranks] @ weights[0], grad_first_cell, None
+            return grad_gates, grad_w_hh, None, None, None, None
+        return grad_gates, grad_w_hh, grad_gates[: plan.num_ranks] @ weights[0], grad_first_cell, None, None
 
 
 def _suits_kernels(inputs: Tensor, units: int) -> bool:
@@ -172,6 +192,15 @@ def _suits_kernels(inputs: Tensor, units: int) -> bool:
     is_autocast = torch.is_autocast_enabled("cuda")
     dtype = torch.get_autocast_dtype("cuda") if is_autocast else inputs.dtype
     return dtype == torch.bfloat16 and recurrence.suits(units, inputs.device)
+
+
+def _states_at(given: Tensor | None, last: Tensor, hidden: Tensor, cells: Tensor, ctx: Any) -> tuple[Tensor, Tensor]:
+    """Hidden states and cells at the last places; at given ones they are constants."""
+    if given is None:
+        return hidden[last], cells[last]
+    states = hidden[given], cells[given]
+    ctx.mark_non_differentiable(*states)
+    return states
 
 
 def _last_places(steps: list[int], like: Tensor) -> Int[Tensor, " ranks"]:

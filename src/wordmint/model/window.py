@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -46,10 +47,11 @@ AnyWindow = Window | CharacterWindow
 
 @dataclass(frozen=True)
 class Profile:
-    """Lengths that the spellings of every window of a corpus fit in, so that all have one shape."""
+    """Lengths that the spellings, or the streams, of every window of a corpus fit in, so that all have one shape."""
 
-    reading: Packing
-    spelling: Packing
+    reading: Packing | None = None
+    spelling: Packing | None = None
+    num_steps: int = 0  # of characters, for the baseline
 
 
 def lay_out(
@@ -66,7 +68,9 @@ def lay_out(
             case HCLMConfig():
                 yield _hierarchical(window, spellings, alphabet_size, reader, profile)
             case CharLSTMConfig():
-                yield CharacterWindow(torch.from_numpy(window.present), lay_out_sequence(window.words, spellings))
+                num_steps = profile.num_steps if profile else 0
+                sequence = lay_out_sequence(window.words, spellings, num_steps)
+                yield CharacterWindow(torch.from_numpy(window.present), sequence)
 
 
 class Reader:
@@ -145,10 +149,14 @@ def map_tensors(window: Value, change: Callable[[Tensor], Tensor]) -> Value:
     return replace(window, **moved)  # pyright: ignore[reportArgumentType]
 
 
-def fitting_profile(windows: list[Window], share: float = 0.97) -> Profile:
-    """The lengths that fit all windows but those with the longest words."""
-    steps = np.array([len(window.spelling.sizes) + len(window.reading.sizes) for window in windows])
-    chosen = [windows[i] for i in np.flatnonzero(steps <= np.quantile(steps, share))]
+def fitting_profile(windows: Sequence_[AnyWindow], share: float = 0.97) -> Profile:
+    """The lengths that fit all windows but those with the longest words, or most characters."""
+    sequences = [window.sequence for window in windows if isinstance(window, CharacterWindow)]
+    if sequences:
+        return Profile(num_steps=int(np.quantile([len(one.sizes) for one in sequences], share)))
+    found = [window for window in windows if isinstance(window, Window)]
+    steps = np.array([len(window.spelling.sizes) + len(window.reading.sizes) for window in found])
+    chosen = [found[i] for i in np.flatnonzero(steps <= np.quantile(steps, share))]
     reading = _longest([window.reading.sizes for window in chosen])
     spelling = _longest([window.spelling.sizes for window in chosen])
     return Profile(reading, spelling)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import torch
 
 from wordmint.corpora.corpus import LINE_END_ID, Corpus
 from wordmint.model.config import HCLMConfig, ModelConfig
+from wordmint.model.kernels.recurrence import suits
 from wordmint.model.packing import Spellings
-from wordmint.model.window import AnyWindow, Profile, Reader, Window, fitting_profile, lay_out, to_device
+from wordmint.model.window import AnyWindow, Profile, Reader, fitting_profile, lay_out, to_device
 from wordmint.text.streams import num_windows, windows
 from wordmint.training.config import TrainingConfig
 
@@ -27,7 +29,7 @@ class Epoch:
         self.spellings = Spellings(corpus.spellings, corpus.spelling_starts)
         self.alphabet_size = len(corpus.alphabet)
         self.num_windows = num_windows(len(self.text), self.num_streams, config.words_per_window)
-        self.profile = self._profile() if device.type == "cuda" and isinstance(model, HCLMConfig) else None
+        self.profile = self._profile() if has_one_shape(model, config, device) else None
         self.kept: list[AnyWindow] | None = list(self._lay_out()) if len(self.text) <= WORDS_KEPT else None
 
     def windows(self, first: int = 0) -> Iterator[AnyWindow]:
@@ -47,14 +49,15 @@ class Epoch:
             yield to_device(window, self.device)
 
     def _profile(self) -> Profile:
-        config = HCLMConfig(slots=0)
+        config = HCLMConfig(slots=0) if isinstance(self.model, HCLMConfig) else self.model
         cut = windows(self.text, self.num_streams, self.config.words_per_window)
         reader = Reader(self.num_streams, 0, LINE_END_ID)
         laid_out = lay_out(config, cut, self.spellings, self.alphabet_size, reader)
-        return fitting_profile(
-            [
-                window
-                for _, window in zip(range(WINDOWS_FOR_PROFILE), laid_out, strict=False)
-                if isinstance(window, Window)
-            ]
-        )
+        return fitting_profile(list(islice(laid_out, WINDOWS_FOR_PROFILE)))
+
+
+def has_one_shape(model: ModelConfig, config: TrainingConfig, device: torch.device) -> bool:
+    """True where nearly all windows shall have one shape, so that a step can be recorded."""
+    if device.type != "cuda":
+        return False
+    return isinstance(model, HCLMConfig) or (config.precision == "bfloat16" and suits(model.units, device))

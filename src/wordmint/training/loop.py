@@ -16,12 +16,11 @@ import torch
 from wordmint.corpora.corpus import LINE_END_ID, Corpus
 from wordmint.errors import UserError
 from wordmint.evaluation.score import score_text
-from wordmint.model.config import HCLMConfig
 from wordmint.model.language_model import Network
 from wordmint.model.packing import Spellings
 from wordmint.training.checkpoint import has_checkpoint, restore_checkpoint, save_checkpoint
 from wordmint.training.config import TrainingConfig
-from wordmint.training.epoch import Epoch
+from wordmint.training.epoch import Epoch, has_one_shape
 from wordmint.training.graph_step import GraphStep
 from wordmint.training.run_log import RunLog
 from wordmint.training.schedule import Position, learning_rate
@@ -111,7 +110,8 @@ def make_step(model: Network, config: TrainingConfig) -> Step:
     if not next(model.parameters()).is_cuda:
         return Step(model, config)
     torch.set_float32_matmul_precision("high")  # TF32, in training only
-    return GraphStep(model, config) if isinstance(model.config, HCLMConfig) else Step(model, config)
+    one_shape = has_one_shape(model.config, config, next(model.parameters()).device)
+    return GraphStep(model, config) if one_shape else Step(model, config)
 
 
 def bits_of_split(model: Network, corpus: Corpus, split: str) -> float:

@@ -77,7 +77,8 @@ def complete(
 
 def _search(prefix: Prefix, typed: str, number: int, most_steps: int) -> Completions:
     model, order, whole = prefix.model, count(), prefix.log_p
-    found: list[tuple[float, Completion]] = []
+    found = _copied(prefix, typed, number)  # however long they are: the search may stop before it comes to their ends
+    known = {completion.word for _, completion in found}
     heap: list[tuple[float, int, _Beginning]] = []
 
     def worst() -> float:
@@ -94,9 +95,10 @@ def _search(prefix: Prefix, typed: str, number: int, most_steps: int) -> Complet
             if (beginning.spelling or typed) and end > worst():
                 copied = max((log_p for _, log_p in going.get(END_OF_WORD_ID, [])), default=-math.inf)
                 word = typed + model.alphabet.read(np.array(beginning.spelling, dtype=np.int64))
-                found.append((end, Completion(word, math.exp(end - whole), math.exp(copied - end))))
-                found.sort(key=lambda one: -one[0])
-                del found[number:]
+                if word not in known:
+                    found.append((end, Completion(word, math.exp(end - whole), math.exp(copied - end))))
+                    found.sort(key=lambda one: -one[0])
+                    del found[number:]
             mass[END_OF_WORD_ID] = -math.inf
             if len(beginning.spelling) >= LONGEST:
                 continue
@@ -121,6 +123,34 @@ def _search(prefix: Prefix, typed: str, number: int, most_steps: int) -> Complet
     bound = math.exp(-heap[0][0] - whole) if heap and -heap[0][0] > worst() else 0.0
     completions = [completion for _, completion in found]
     return Completions(completions, bound == 0.0, bound or (completions[-1].p if completions else 0.0))
+
+
+def _copied(prefix: Prefix, typed: str, number: int) -> list[tuple[float, Completion]]:
+    """The words most probably copied, with what spelling adds to each; the best first."""
+    best, whole, found = sorted(prefix.copies, key=lambda one: -one[1])[:number], prefix.log_p, []
+    for (left, copied), spelled in zip(best, _spelled(prefix, [left for left, _ in best]), strict=True):
+        if not typed and len(left) == 1:
+            continue  # no word is empty
+        end = float(np.logaddexp(copied, spelled))
+        word = typed + prefix.model.alphabet.read(np.array(left[:-1], dtype=np.int64))
+        found.append((end, Completion(word, math.exp(end - whole), math.exp(copied - end))))
+    return sorted(found, key=lambda one: -one[0])
+
+
+@torch.inference_mode()
+def _spelled(prefix: Prefix, endings: list[tuple[int, ...]]) -> list[float]:
+    """The log-probability of spelling each ending after a beginning, that of the beginning included."""
+    log_p = [prefix.log_spelled + float(prefix.log_next[ending[0]]) for ending in endings]
+    state = prefix.spelling.rows(torch.zeros(len(endings), dtype=torch.long))
+    rows = list(range(len(endings)))
+    for step in range(1, max(map(len, endings), default=0)):
+        going = [i for i, row in enumerate(rows) if len(endings[row]) > step]
+        rows = [rows[i] for i in going]
+        read = torch.tensor([endings[row][step - 1] for row in rows])
+        state, log_next = speller(prefix.model).go_on(read, state.rows(torch.tensor(going)))
+        for i, row in enumerate(rows):
+            log_p[row] += float(log_next[i, endings[row][step]])
+    return log_p
 
 
 @torch.inference_mode()

@@ -16,6 +16,7 @@ from wordmint.model.language_model import LanguageModel
 from wordmint.shapes import Array, Float
 from wordmint.text.alphabet import END_OF_WORD_ID
 from wordmint.text.words import join
+from wordmint.use.characters import after, begin
 from wordmint.use.prediction import Prediction, log_not, predict
 from wordmint.use.state import TextState
 from wordmint.use.steps import speller
@@ -85,27 +86,54 @@ def sample(
     while going:
         prediction = predict(model, [states[row] for row in going])
         chosen = _words(prediction, choosing, [randoms[row] for row in going])
-        for row, word, state in zip(going, chosen, prediction.after([word.text for word in chosen]), strict=True):
-            told[row].append(word)
+        for row, word, state in zip(going, chosen, prediction.after([word.spelled for word in chosen]), strict=True):
+            told[row].append(SampledWord(word.shown, word.copied))
             states[row] = state
         going = [row for row in going if len(told[row]) < words and told[row][-1].text not in stop]
     return [Sample(one, state) for one, state in zip(told, states, strict=True)]
 
 
-def _words(prediction: Prediction, choosing: Choosing, randoms: list[np.random.Generator]) -> list[SampledWord]:
+class _Chosen(NamedTuple):
+    shown: str  # with the pending characters as they were written
+    spelled: str  # as the model spells it
+    copied: bool
+
+
+def _words(prediction: Prediction, choosing: Choosing, randoms: list[np.random.Generator]) -> list[_Chosen]:
     """The next word of every text."""
-    result, spelling = dict[int, SampledWord](), list[int]()
-    for row, (state, random) in enumerate(zip(prediction.states, randoms, strict=True)):
-        copies = {word: p for word, p in prediction.log_copy[row].items() if word.startswith(state.pending)}
-        log_gate = float(prediction.log_gate[row])
-        if copies and choosing.choose(np.array([log_gate, log_not(log_gate)]), random) == 1:
-            chosen = choosing.choose(np.array(list(copies.values())), random)
-            result[row] = SampledWord(list(copies)[chosen], copied=True)
-        else:
+    result, spelling = dict[int, _Chosen](), list[int]()
+    for row, random in enumerate(randoms):
+        copied = _copied(prediction, row, choosing, random)
+        if copied is None:
             spelling.append(row)
+        else:
+            result[row] = copied
     spelled = _spelled(prediction, spelling, choosing, [randoms[row] for row in spelling])
-    result |= {row: SampledWord(word, copied=False) for row, word in zip(spelling, spelled, strict=True)}
+    for row, word in zip(spelling, spelled, strict=True):
+        pending = prediction.states[row].pending
+        result[row] = _Chosen(pending + word[len(pending) :], word, copied=False)
     return [result[row] for row in range(len(randoms))]
+
+
+def _copied(prediction: Prediction, row: int, choosing: Choosing, random: np.random.Generator) -> _Chosen | None:
+    """A copied word, or none if the next is to be spelled; what is pending makes some words, and one way, likelier."""
+    pending, copies = prediction.states[row].pending, prediction.log_copy[row]
+    if not copies:
+        return None
+    if not pending:
+        log_gate = float(prediction.log_gate[row])
+        sources, log_p, words = [log_gate, log_not(log_gate)], list(copies.values()), list(copies)
+    else:
+        alphabet, prefix = prediction.model.alphabet, after(begin(prediction, row), pending)
+        if not prefix.copies:
+            return None
+        known, log_p = alphabet.read(*alphabet.spell([pending])), [one for _, one in prefix.copies]
+        words = [known + alphabet.read(np.array(left[:-1], dtype=np.int64)) for left, _ in prefix.copies]
+        sources = [prefix.log_spelled, float(np.logaddexp.reduce(log_p))]
+    if choosing.choose(np.array(sources) - np.logaddexp.reduce(sources), random) == 0:
+        return None
+    word = words[choosing.choose(np.array(log_p) - np.logaddexp.reduce(log_p), random)]
+    return _Chosen(pending + word[len(pending) :], word, copied=True)
 
 
 @torch.inference_mode()

@@ -78,6 +78,8 @@ class Model:
 
     def complete(self, text: str = "", state: TextState | None = None, number: int = 5) -> Completions:
         """The most probable whole words for the one that a text ends in, or for the next one."""
+        if number < 1:
+            raise UserError(f"{number} completions; ask for at least 1")
         return completion.complete(self.language_model, text, state or self.start(), number)
 
     def sample(

@@ -42,6 +42,7 @@ class Utterance:
     name: str
     hypotheses: tuple[Hypothesis, ...]
     reference: str | None = None
+    rest: Any = None  # what else is said of it
 
 
 def read_nbest(path: Path, format: str | None = None, beam: int = BEAM) -> list[Utterance]:
@@ -151,10 +152,12 @@ def _json_utterance(row: str, where: str) -> Utterance:
         if not all(isinstance(one.text, str) and one.score == one.score for one in hypotheses):
             raise TypeError
         name, reference = str(fields["id"]), fields.get("reference")
-    except (ValueError, TypeError, KeyError, AttributeError):
+        if not isinstance(reference, str | None):
+            raise TypeError
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         said = '{"id": …, "hypotheses": [{"text": …, "score": …}, …]}'
         raise UserError(f"{where}: no utterance; each line is an object like {said}") from None
-    return _checked(Utterance(name, hypotheses, reference), where)
+    return _checked(Utterance(name, hypotheses, reference, fields), where)
 
 
 def _checked(utterance: Utterance, where: str) -> Utterance:
@@ -244,7 +247,7 @@ def _srilm_hypothesis(row: str, where: str) -> Hypothesis:
 
 def _json_rows(one: Utterance) -> list[str]:
     hypotheses = [{"text": each.text, "score": each.score, **(each.rest or {})} for each in one.hypotheses]
-    fields = {"id": one.name, "hypotheses": hypotheses}
+    fields = {**(one.rest or {"id": one.name}), "hypotheses": hypotheses}
     if one.reference is not None:
         fields["reference"] = one.reference
     return [json.dumps(fields, ensure_ascii=False)]

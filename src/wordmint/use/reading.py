@@ -44,6 +44,8 @@ def read_many(
 ) -> list[tuple[Scores, TextState]]:
     """Several texts as a batch, each from its own state; a learner, if there is one, learns from them."""
     check_belongs(states, model)
+    if not texts:
+        return []
     parted = [part_words(model, text, state, end) for text, state in zip(texts, states, strict=True)]
     spelled = [spelled_words(model, found) for found, _ in parted]
     scores, slots, after = read_words(model, spelled, states, learner)
@@ -53,6 +55,11 @@ def read_many(
             parted, scores, slots, after, states, texts, strict=True
         )
     ]
+
+
+def ended(model: LanguageModel, state: TextState) -> TextState:
+    """A state in which no word is pending: one that was has ended."""
+    return read(model, "", state, end=True)[1] if state.pending else state
 
 
 def part_words(model: LanguageModel, text: str, state: TextState, end: bool) -> tuple[list[Word], str]:

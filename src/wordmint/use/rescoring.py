@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 
 from wordmint.errors import UserError
 from wordmint.model.language_model import LanguageModel
 from wordmint.text.words import LINE_END
 from wordmint.use.nbest import Utterance, ranked
-from wordmint.use.reading import read_many
+from wordmint.use.reading import ended, read_many
 from wordmint.use.state import TextState
 
 ALPHAS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0)
@@ -52,6 +53,7 @@ def rescore(
     report: Report = lambda _: None,
 ) -> Rescored:
     """Rank the hypotheses of every utterance, each a line of its own."""
+    state = ended(model, state)
     result, log_ps, first = list[Utterance](), list[list[float]](), state
     for utterance in utterances:
         texts = [" ".join(each.text.split()) + LINE_END for each in utterance.hypotheses]
@@ -122,6 +124,11 @@ def _errors(
         final = _final(utterance, of_model, weights)
         total += errors[max(range(len(final)), key=final.__getitem__)]
     return total
+
+
+def can_count_errors() -> bool:
+    """True where jiwer is installed."""
+    return find_spec("jiwer") is not None
 
 
 def _errors_of_each(utterance: Utterance, reference: str) -> list[int]:

@@ -17,7 +17,7 @@ from wordmint.text.documents import Document
 from wordmint.text.words import LINE_END, Word
 from wordmint.use.characters import begin
 from wordmint.use.prediction import predict
-from wordmint.use.reading import part_words, read, read_many, spelled_words
+from wordmint.use.reading import ended, part_words, read, read_many, spelled_words
 from wordmint.use.scores import Scores
 from wordmint.use.state import TextState
 
@@ -87,10 +87,11 @@ def word_rows(
     Each document begins with what was read before it, or, reset, with the given state. A last line without a line end
     is given one, as `evaluate` does. The unit is in nats.
     """
+    before = ended(model, state)
     if reset:
-        yield from _side_by_side(model, documents, state, unit)
+        yield from _side_by_side(model, documents, before, unit)
         return
-    seen, before = set[str](), state
+    seen = set[str]()
     for document in documents:
         for rows, after in _along(model, document, before, unit, seen, learner):
             yield rows, after
@@ -105,18 +106,20 @@ def _along(
     seen: set[str],
     learner: Learner | None = None,
 ) -> Iterator[tuple[list[WordRow], TextState]]:
-    place, last = _Place(document.name, state.position - len(state.pending), seen), LINE_END
+    place, last = _Place(document.name, state.position, seen), LINE_END
     for piece in _short(document.pieces):
         scores, state = read(model, piece, state, learner=learner)
         last = piece[-1]
         yield place.rows(scores, unit), state
     if last != LINE_END:
-        yield _ended(model, place, state, unit)
+        yield _closed(model, place, state, unit, learner)
 
 
-def _ended(model: LanguageModel, place: _Place, state: TextState, unit: float) -> tuple[list[WordRow], TextState]:
+def _closed(
+    model: LanguageModel, place: _Place, state: TextState, unit: float, learner: Learner | None
+) -> tuple[list[WordRow], TextState]:
     """The line end that a last line without one is given; it stands for no character."""
-    scores, after = read(model, LINE_END, state)
+    scores, after = read(model, LINE_END, state, learner=learner)
     scores.end[-1] = scores.start[-1]
     return place.rows(scores, unit), replace(after, position=state.position)
 
@@ -131,7 +134,7 @@ def _side_by_side(
         results = read_many(model, texts, [state] * len(texts)) if texts else []
         for (name, text), (scores, after) in zip(waiting, results, strict=True):
             np.minimum(scores.end, state.position + len(text), out=scores.end)
-            yield _Place(name, state.position - len(state.pending), set()).rows(scores, unit), after
+            yield _Place(name, state.position, set()).rows(scores, unit), after
         waiting.clear()
 
     for document in documents:
@@ -158,10 +161,10 @@ def character_rows(
     unit: float = BITS,
 ) -> Iterator[tuple[list[CharacterRow], TextState]]:
     """A row a character; each of them is asked for by itself, which takes its time."""
-    fresh = state
+    state = fresh = ended(model, state)
     for document in documents:
         state = fresh if reset else state
-        first, line, last = state.position - len(state.pending), 1, LINE_END
+        first, line, last = state.position, 1, LINE_END
         for piece in chain(_short(document.pieces), [""]):
             end = not piece and last != LINE_END
             text = piece or LINE_END * end

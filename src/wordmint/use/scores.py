@@ -82,7 +82,7 @@ class Scores:
     @property
     def p_copied(self) -> Float[Array, " words"]:
         """The posterior probability that each word was copied."""
-        return np.clip(-np.expm1(self.log_gate + self.log_p_spell - self.log_p), 0.0, 1.0)
+        return np.clip(-np.expm1(self.log_gate + self.log_p_spell - self.log_p), 0.0, 1.0) + 0.0  # no −0
 
     @property
     def bits(self) -> float:

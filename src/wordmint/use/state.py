@@ -62,6 +62,8 @@ class TextState:
     def save(self, path: str | Path) -> None:
         """Write the state to a file, whole or not at all."""
         path = Path(path)
+        if not path.name or path.is_dir():
+            raise UserError(f"{path}: a folder; name the file that the state shall be saved in")
         text = json.dumps([self.last_word, self.cached, self.pending, self.position])
         tensors = {name: tensor.cpu().clone() for name, tensor in self.neural.tensors().items()}
         about = {"format": FORMAT, "version": str(VERSION), "model": self.model, "text": text}
@@ -93,7 +95,7 @@ class TextState:
 
 def start(model: LanguageModel, slots: int | None = None) -> TextState:
     """The state before a text, which begins as if after a line end."""
-    return TextState(fingerprint(model), model.network.start(1, slots), LINE_END, ())
+    return TextState(fingerprint(model), model.network.start(1, slots).to("cpu"), LINE_END, ())
 
 
 def fingerprint(model: LanguageModel) -> str:

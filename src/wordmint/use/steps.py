@@ -78,7 +78,7 @@ class Speller:
     """What a network needs to spell: its decoder, or all of the baseline."""
 
     def __init__(self, network: Network) -> None:
-        self.network = network
+        self.network, self.device = network, network.characters.weight.device
         self.softmax = network.decoder.softmax if isinstance(network, HCLM) else network.softmax
         vectors = network.characters.weight
         self.steps = Steps(network.decoder.lstm if isinstance(network, HCLM) else network.lstm, vectors)
@@ -110,7 +110,7 @@ def speller(model: LanguageModel) -> Speller:
     """The model's; made once, and again when it has moved to another device."""
     device = next(model.network.parameters()).device
     known = model.__dict__.get("_speller")
-    if known is None or known.softmax.weight.device != device:
+    if known is None or known.device != device:
         with torch.inference_mode():
             known = model.__dict__["_speller"] = Speller(model.network)
     return known

@@ -27,6 +27,7 @@ class Typed:
     pending: str
     log_p: float = 0.0
     is_likeliest: bool = True  # every character was the most probable one
+    log_p_before: float = 0.0  # before the pending word
 
     @property
     def state(self) -> TextState:
@@ -37,7 +38,8 @@ class Typed:
 def typing_from(model: LanguageModel, state: TextState) -> Typed:
     """Before the next character after a state."""
     prediction = predict(model, [state])
-    return Typed(prediction, after(begin(prediction), state.pending), state.pending)
+    prefix = after(begin(prediction), state.pending)
+    return Typed(prediction, prefix, state.pending, log_p_before=-prefix.log_p)
 
 
 def typed(before: Typed, text: str) -> Typed:
@@ -68,8 +70,12 @@ def _with(now: Typed, character: str) -> Typed:
 
 
 def _ended(now: Typed) -> Typed:
-    """The pending word ends, and the next one begins."""
-    model, log_p = now.prediction.model, now.prefix.log_next_character()
+    """The pending word ends, and the next one begins; a word that the model respells costs what it is spelled as."""
+    model, told = now.prediction.model, now.prediction.model.rules.respell.get(now.pending)
+    if told is not None:
+        now = replace(now, prefix=after(begin(now.prediction), told), pending=told)
+        now = replace(now, log_p=now.log_p_before + now.prefix.log_p)
+    log_p = now.prefix.log_next_character()
     word = model.alphabet.read(model.alphabet.spell([now.pending])[0])
     prediction = predict(model, now.prediction.after([word]))
     return Typed(
@@ -78,4 +84,5 @@ def _ended(now: Typed) -> Typed:
         "",
         now.log_p + float(log_p[END_OF_WORD_ID]),
         now.is_likeliest and int(np.argmax(log_p)) == END_OF_WORD_ID,
+        now.log_p + float(log_p[END_OF_WORD_ID]),
     )

@@ -26,12 +26,21 @@ def written_whole(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if not path.name or path.is_dir():
+        raise UserError(f"{path}: a folder; name the file to be written")
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # what a link points to is replaced, not the link
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with unfinished.open("wb") as file:
             yield file
         unfinished.replace(path)
     except OSError as error:
+        if error.filename not in (None, str(unfinished), str(path)):
+            raise
         raise UserError(f"{path}: cannot be written ({error.strerror or error}); nothing was kept") from None
     finally:
         unfinished.unlink(missing_ok=True)
