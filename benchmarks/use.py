@@ -38,7 +38,7 @@ from wordmint.use.model import Model
 NUM_DOCUMENTS, WORDS = 16, 320
 
 
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
+def seconds(work: Callable[[], object], repeats: int = 5) -> float:
     times = []
     for _ in range(repeats):
         begun = time.perf_counter()
@@ -53,7 +53,7 @@ def bare_products(lm: Model, corpus: Any, streams: int, num_words: int) -> Calla
     config, alphabet_size = network.config, network.alphabet_size
     assert isinstance(config, HCLMConfig)
     spellings = Spellings(corpus.spellings, corpus.spelling_starts)
-    cut, reader = windows(text, streams, 512 // streams), Reader(streams, config.slots, LINE_END_ID)
+    cut, reader = windows(text, streams, min(256, 512 // streams)), Reader(streams, config.slots, LINE_END_ID)
     products: list[Any] = []
     for window in lay_out(config, cut, spellings, alphabet_size, reader):
         assert isinstance(window, Window)

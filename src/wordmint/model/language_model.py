@@ -155,19 +155,36 @@ class LanguageModel(
         options.pop("strict", None)
         here = Path(model_id, WEIGHTS)
         weights = here if here.parent.is_dir() else Path(hf_hub_download(model_id, WEIGHTS, **hub))
-        _check_shapes(cls, options, weights)
+        found = _shapes_in(weights)
+        _check(weights, found, _telling_shapes(options))  # before any memory is taken for what config.json says
         model = cls(**options)
+        _check(weights, found, {name: list(tensor.shape) for name, tensor in model.state_dict().items()}, whole=True)
         model.load_state_dict(load_file(weights, device=map_location), strict=True)
         return model.eval()
 
 
-def _check_shapes(model: type[LanguageModel], options: dict[str, Any], weights: Path) -> None:
-    """Before any memory is taken: does the file hold what its config.json says, no more and no less?"""
-    with torch.device("meta"):
-        expected = {name: list(tensor.shape) for name, tensor in model(**options).state_dict().items()}
+Shapes = dict[str, list[int]]
+
+
+def _shapes_in(weights: Path) -> Shapes:
     with safe_open(weights, "pt") as file:
-        found = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    for name in sorted(expected.keys() | found.keys()):
+        return {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+def _telling_shapes(options: Mapping[str, Any]) -> Shapes:
+    """Those that say how much memory a model takes."""
+    config = model_config(options["architecture"], f"the model's {CONFIG}")
+    lstm, rows = ("network.context.lstm", 1) if isinstance(config, HCLMConfig) else ("network.lstm", 0)
+    return {
+        "words_seen": [options.get("num_words_seen", 0)],
+        "network.characters.weight": [len(Alphabet(tuple(options["alphabet"]))) + rows, config.units],
+        f"{lstm}.weight_hh_l{config.layers - 1}": [4 * config.units, config.units],
+    }
+
+
+def _check(weights: Path, found: Shapes, expected: Shapes, whole: bool = False) -> None:
+    """Does the file hold what its config.json says, and, as a whole, no more?"""
+    for name in sorted(expected.keys() | found.keys() if whole else expected):
         if expected.get(name) != found.get(name):
             said = f"{name} is {found.get(name, 'missing')}, and {CONFIG} wants {expected.get(name, 'none')}"
             raise UserError(f"{weights}: {said}; the two files do not belong together")

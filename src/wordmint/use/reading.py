@@ -24,7 +24,7 @@ from wordmint.use.scores import NO_SLOT, Scores
 from wordmint.use.state import TextState, check_belongs
 
 WORDS_AT_ONCE = {"cpu": 512, "cuda": 8192}  # of all texts: the decoder's batch
-MOST_WORDS_PER_WINDOW = 512
+MOST_WORDS_PER_WINDOW = 256  # as each is a version of a key for all the others, dead or alive
 
 
 def read(
