@@ -91,10 +91,10 @@ def _converse(lm: Model, state: TextState, number: int) -> TextState:
         is_choice = line.isdecimal() and 0 < int(line) <= len(offered)
         text = offered[int(line) - 1][len(state.pending) :] + " " if is_choice else line
         _, state = lm.read(text, state)
-        completions = lm.complete("", state, number)
+        completions, offered_before = lm.complete("", state, number), offered
         offered = [one.word for one in completions]
         if is_choice:
-            print(f"… {text.strip() or '⏎'}")
+            print(f"… {offered_before[int(line) - 1].strip() or '⏎'}")
         _show(completions, as_json=False)
     return state
 
